@@ -16,6 +16,9 @@ Seconds: TypeAlias = float | timedelta
 LONGEST = constant("MAX_NAME_LENGTH")
 _COMMON_NAME = re.compile(rf"[ -~]{{1,{LONGEST}}}")  # ASCII without control characters
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+_NAME_OF_CLASS = type.__dict__["__name__"].__get__  # which a metaclass can't replace
+MAX_MESSAGE = 16_384  # bytes of the message of a failure, a retry or an event of a job
+_ROOM_FOR_NOTE = 60  # bytes for the number of characters that are left out
 _TAKEN = ("-history", "-dependencies", "-dependents")
 
 
@@ -91,11 +94,36 @@ def describe(value: object) -> str:
     return _text_by(repr, value)
 
 
+def type_name(value: object) -> str:
+    """Return the name of any object's class, also of one whose metaclass hides it."""
+    name: str = _NAME_OF_CLASS(type(value))
+    return name
+
+
+def limit_message(message: str) -> str:
+    """Return a message of at most MAX_MESSAGE bytes of UTF-8.
+
+    A longer one is cut, and ends in the number of characters that are left out.
+
+    Raises:
+        TypeError: It is no string.
+    """
+    if not isinstance(message, str):
+        raise TypeError(f"message must be a string (got {describe(message)})")
+    if len(message) * 4 <= MAX_MESSAGE:  # a character takes at most four bytes
+        return message
+    encoded = message.encode("utf-8", "backslashreplace")
+    if len(encoded) <= MAX_MESSAGE:
+        return message
+    kept = encoded[: MAX_MESSAGE - _ROOM_FOR_NOTE].decode("utf-8", "ignore")
+    return f"{kept}… ({len(message) - len(kept):,} characters left out)"
+
+
 def _text_by(method: Callable[[object], str], value: object) -> str:
     try:
         return method(value).encode("utf-8", "backslashreplace").decode()
-    except Exception:  # a user's class may raise anything
-        return f"<{type(value).__name__} whose text cannot be read>"
+    except BaseException:  # a user's class may raise anything, SystemExit too
+        return f"<{type_name(value)} whose text cannot be read>"
 
 
 def plain(text: str, *, lines: bool = False) -> str:

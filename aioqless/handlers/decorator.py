@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from types import FrameType
@@ -147,6 +148,11 @@ def _decorator(
 
     def declare(fn: Callable[..., object]) -> Handler[...]:
         _check_name(fn)
+        if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+            raise TypeError(
+                f"{fn.__qualname__} has a `yield`, so calling it runs nothing: a handler returns "
+                "its result, and sends others with `job.emit`"
+            )
         result_ttl = checked.get("result_ttl")
         keeps_result, names = result_ttl is not None, _local_names(fn, caller)
         types = HandlerTypes(fn, names, keeps_result=keeps_result, is_bulk=is_bulk)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
+
+import anyio.to_thread
 
 from aioqless import validation
 from aioqless.client.job import Job
@@ -69,9 +72,10 @@ class Hook:
 def on_finish(*ends: str) -> Callable[[Callable[..., object]], Hook]:
     """Make a hook: `def notify(job: Job, end: str, **fields)`, async or not.
 
-    It is called on the loop when the outcome of a run is stored, with the name and the fields of
-    the line that is logged then. The job's slot is free when it has returned. What it raises is
-    logged. It may take resources, as handlers do.
+    It is called when the outcome of a run is stored, with the name and the fields of the line that
+    is logged then; the job has the state and the failure that it ended with. A coroutine function
+    runs on the loop, a plain function in a thread, as handlers do. The job's slot is free when it
+    has returned. What it raises is logged. It may take resources, as handlers do.
 
     Args:
         ends: The events to call it for, such as "job.failed".
@@ -109,9 +113,13 @@ class MiddlewareStack:
             self.resources.check(hook.fn, hook.needs)
 
     def wrap(self, job: Job, call: CallNext) -> Awaitable[Any]:
-        """Make a call within all middleware."""
+        """Make a call within all middleware.
+
+        Raises:
+            TypeError: One of them has made its call, and has not awaited it.
+        """
         for each in self._middleware:
-            call = partial(each.fn, job, call, **self.resources.values(each.needs))
+            call = partial(_surround, each, job, call, self.resources.values(each.needs))
         return call()
 
     async def call_hooks(self, job: Job, end: str, fields: Mapping[str, object]) -> None:
@@ -121,10 +129,43 @@ class MiddlewareStack:
             await call_hook(hook.fn, end, values, job, end)
 
 
+async def _surround(
+    middleware: Middleware, job: Job, call: CallNext, values: Mapping[str, object]
+) -> Any:
+    """Let a middleware surround a call.
+
+    Raises:
+        TypeError: It has made the call, and has not awaited it: the handler has not run.
+    """
+    made: list[Coroutine[object, object, Any]] = []
+
+    def call_next() -> Awaitable[Any]:
+        work = _await(call)
+        made.append(work)
+        return work
+
+    result = await middleware.fn(job, call_next, **values)
+    forgotten = [work for work in made if inspect.getcoroutinestate(work) == inspect.CORO_CREATED]
+    for work in forgotten:
+        work.close()  # else Python warns, too
+    if forgotten:
+        raise TypeError(
+            f"middleware {validation.describe(middleware.fn)} returned without awaiting its call, "
+            "so the handler did not run: write `return await call()`"
+        )
+    return result
+
+
+async def _await(call: CallNext) -> Any:
+    return await call()
+
+
 async def call_hook(
     fn: Callable[..., object], end: str, values: Mapping[str, object], *args: object
 ) -> None:
-    """Call a hook, which may be async; log what it raises.
+    """Call a hook, on the loop if it is a coroutine function, else in a thread.
+
+    What it raises is logged, SystemExit too.
 
     Args:
         fn: The hook.
@@ -133,9 +174,16 @@ async def call_hook(
         args: What it takes by position.
     """
     try:
-        result = fn(*args, **values)
+        if inspect.iscoroutinefunction(fn):
+            await fn(*args, **values)
+            return
+        result = await anyio.to_thread.run_sync(partial(fn, *args, **values))
         if inspect.isawaitable(result):
             await result
-    except Exception as error:
-        name = f"{fn.__module__}.{fn.__qualname__}"
-        log.error("hook.failed", hook=name, end=end, error=validation.describe(error))
+    except BaseException as error:  # SystemExit too, which would end the worker
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        name = getattr(fn, "__qualname__", validation.describe(fn))
+        where = f"{getattr(fn, '__module__', None)}.{name}"
+        log.error("hook.failed", hook=where, end=end, error=validation.describe(error))

@@ -103,7 +103,8 @@ class RetryPolicy:
         """Return the seconds until the next attempt; None if the error is not transient."""
         excluded = _classes("dont_retry_on", self.dont_retry_on)
         retried = _classes("retry_on", self.retry_on) or ((Exception,) if excluded else ())
-        if isinstance(error, excluded) or not isinstance(error, retried):
+        kind = type(error)  # by which `except` decides; an error's __class__ may raise
+        if issubclass(kind, excluded) or not issubclass(kind, retried):
             return None
         return self.pause(used)
 

@@ -17,7 +17,6 @@ from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.put import NewJob, encode_job
 from aioqless.errors import AioqlessError, JobFailed
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
-from aioqless.handlers.results import Parked
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import constant, exhausted_group
 from aioqless.redis.encoding import decode_text
@@ -300,7 +299,9 @@ async def _perform(
     async def run_one(run: Run) -> None:
         try:
             record_result(run, await call_handler(run, handlers, stack, threads))
-        except (Exception, Parked, BaseExceptionGroup) as error:
+        except BaseException as error:
+            if issubclass(type(error), KeyboardInterrupt) or _is_canceled(error):  # of the test
+                raise
             record_error(run, error)
         finally:
             if handler.is_bulk:
@@ -323,6 +324,12 @@ async def _perform(
         )
         for each in started
     ]
+
+
+def _is_canceled(error: BaseException) -> bool:
+    """Return whether an error is the cancellation of the task that performs a job."""
+    task = asyncio.current_task()
+    return issubclass(type(error), asyncio.CancelledError) and bool(task and task.cancelling())
 
 
 def _encode_step(kind: str, value: object) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from aioqless import validation
 from aioqless.client import job_data
+from aioqless.client.job import Job
+from aioqless.client.job.state import JobState
 from aioqless.errors import InvalidData, LockLost, NoSuchJob, UnknownKlass, WrongState
 from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze, Throttled
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.lua import exhausted_group
+from aioqless.runtime.exception_fields import error_is, members_of
+from aioqless.runtime.log import log
 from aioqless.worker.failures import (
     describe_exhausted,
     describe_overdue,
@@ -23,6 +29,11 @@ from aioqless.worker.settings import Settings
 
 if TYPE_CHECKING:
     from aioqless.worker.running_jobs import Run
+
+
+def _limit_message(message: object) -> str:
+    """Return a message, whatever the handler has made it, as it is stored and logged."""
+    return validation.limit_message(validation.to_text(message))
 
 
 @dataclass(frozen=True)
@@ -40,20 +51,27 @@ NOTHING_KEPT = RunCompleted()  # the outcome of most runs
 
 @dataclass(frozen=True)
 class RunRetried:
-    """The job is to run again."""
+    """The job is to run again. A long message is cut."""
 
     delay: float
     group: str | None = None
     message: str | None = None
     data: bytes | None = None  # the job's data, where the handler changed it and raised Retry
 
+    def __post_init__(self) -> None:
+        if self.message is not None:
+            object.__setattr__(self, "message", _limit_message(self.message))
+
 
 @dataclass(frozen=True)
 class RunFailed:
-    """The job itself is at fault."""
+    """The job itself is at fault. A long message is cut."""
 
     group: str
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", _limit_message(self.message))
 
 
 @dataclass(frozen=True)
@@ -119,23 +137,27 @@ def outcome_of(run: Run, settings: Settings = FAIL_UNKNOWN) -> Outcome | None:
     return _outcome_of_error(run, run.error, settings)
 
 
+def failed_by(run: Run, error: BaseException) -> RunFailed:
+    """Return the outcome of a run that fails by an error, whatever that is."""
+    return RunFailed(group_of(run, error), format_error(error))
+
+
 def _overdue(run: Run) -> RunFailed:
     group = "timeout" if run.stopped_by == "timeout" else "expired"
     return RunFailed(validation.fit_name(f"{run.job.queue}-{group}"), describe_overdue(run))
 
 
 def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Outcome:
-    match error:
-        case Snooze() | Throttled() | Parked():
-            return _released(run, error)
-        case Fail():
-            return RunFailed(error.group or group_of(run, error), error.message)
-        case UnknownKlass() | InvalidData():
-            return _declined_or_failed(run, error, settings)
-        case _ if run.stopped_by == "shutdown" and not isinstance(error, Retry):
-            return RunReleased()
-        case _:
-            return _retried_or_failed(run, error, settings.retry)
+    if error_is(error, Snooze | Throttled | Parked):
+        return _released(run, cast("Snooze | Throttled | Parked", error))
+    if error_is(error, Fail):
+        fail = cast(Fail, error)
+        return RunFailed(fail.group or group_of(run, fail), fail.message)
+    if error_is(error, UnknownKlass | InvalidData):
+        return _declined_or_failed(run, error, settings)
+    if run.stopped_by == "shutdown" and not error_is(error, Retry):
+        return RunReleased()
+    return _retried_or_failed(run, error, settings.retry)
 
 
 def _released(run: Run, error: Snooze | Throttled | Parked) -> RunReleased | RunFailed:
@@ -150,9 +172,11 @@ def _released(run: Run, error: Snooze | Throttled | Parked) -> RunReleased | Run
     return RunReleased(error.retry_after, str(error), run.data, paused_key=key)
 
 
-def _declined_or_failed(run: Run, error: Exception, settings: Settings) -> RunDeclined | RunFailed:
+def _declined_or_failed(
+    run: Run, error: BaseException, settings: Settings
+) -> RunDeclined | RunFailed:
     group, message = group_of(run, error), validation.to_text(error)
-    if isinstance(error, UnknownKlass) and settings.unknown_klass_timeout > 0:
+    if error_is(error, UnknownKlass) and settings.unknown_klass_timeout > 0:
         delay, timeout = settings.unknown_klass_delay, settings.unknown_klass_timeout
         return RunDeclined(delay, timeout, group, message)
     return RunFailed(group, message)
@@ -166,13 +190,14 @@ def _retried_or_failed(
         policy = run.handler.retry
     used = run.job.retries - run.job.remaining
     try:
-        if isinstance(error, Retry):
-            return _retried(run, error, policy.pause(used) if error.delay is None else error.delay)
+        if error_is(error, Retry):
+            retry = cast(Retry, error)
+            return _retried(run, retry, policy.pause(used) if retry.delay is None else retry.delay)
         delay = policy.delay(error, used)
-    except Exception as wrong:  # a backoff function is the application's code, too
-        return RunFailed(group_of(run, wrong), format_error(wrong))
-    group, message = group_of(run, error), format_error(error)
-    return RunFailed(group, message) if delay is None else RunRetried(delay, group, message)
+    except BaseException as wrong:  # a backoff function is the application's code: SystemExit, too
+        return failed_by(run, wrong)
+    failed = failed_by(run, error)
+    return failed if delay is None else RunRetried(delay, failed.group, failed.message)
 
 
 def _retried(run: Run, error: Retry, delay: float) -> RunRetried:
@@ -209,6 +234,34 @@ def end_of(run: Run, outcome: Outcome | None, reply: StoreReply) -> End | None:
             to = following.queue if following else None
             return End("info", "job.advanced", {"to": to, "state": state})
     return _end_of_unfinished(run, outcome, reply)
+
+
+def show_end(run: Run, outcome: Outcome | None, reply: StoreReply) -> None:
+    """Let a job have the state, the failure and the retries that its run ended with, for hooks.
+
+    Args:
+        run: The run.
+        outcome: Its outcome; None if the job was no longer this run's.
+        reply: What Redis said of the outcome.
+    """
+    job = run.job
+    match outcome, reply:
+        case RunCompleted() | RunReleased() | RunDeclined(), str() as state if state != "failed":
+            job.show_end(JobState(state))
+        case RunRetried(delay), int() as remaining if remaining >= 0:
+            superseded = remaining == job.remaining
+            later = JobState.SCHEDULED if delay > 0 else JobState.WAITING
+            state = JobState.COMPLETE if superseded else later
+            failure = (
+                (outcome.group, outcome.message) if outcome.group and outcome.message else None
+            )
+            job.show_end(state, failure, remaining)
+        case RunFailed() | RunRetried() | RunDeclined(), str() | int():
+            group = outcome.group or exhausted_group(job.queue)
+            message = outcome.message if outcome.group and outcome.message else None
+            if message is None:
+                message = describe_exhausted(job.queue)
+            job.show_end(JobState.FAILED, (group, message))
 
 
 def _end_of_refused(refusal: Exception) -> End:
@@ -267,8 +320,15 @@ def record_result(run: Run, result: object) -> None:
     """Record the returned value, and which parts of it and of the job's data to store.
 
     Raises:
+        Parked: The run has parked: what it returned is dropped.
+        Fail: The value stands for work that was not done, or for an outcome that has no effect.
         InvalidData: It can't be stored.
     """
+    if (parked := run.job.parked) is not None:
+        if result is not None:
+            _log_ignored_park(f"it returned {validation.type_name(result)}")
+        raise parked
+    check_returned(run.job, result)
     run.result, run.data = result, run.job.changed_data()
     if run.handler is None or isinstance(result, Next):
         return
@@ -286,16 +346,73 @@ def record_result(run: Run, result: object) -> None:
         run.answer = stored
 
 
+def _log_ignored_park(what: str) -> None:
+    why = "its handler caught `Parked`, and is run again for what it waits for"
+    log.warning("job.park_ignored", instead=what, why=why)
+
+
+def check_returned(job: Job, result: object) -> None:
+    """Check that what a handler has returned is a result.
+
+    An iterator that can be closed may be: a file, or a database cursor whose statement was run.
+
+    Raises:
+        Fail: It is work that was not done, such as a coroutine or a generator, or an outcome that
+            has no effect when it is returned.
+    """
+    if result is None:
+        return
+    if inspect.isawaitable(result) or inspect.isasyncgen(result):
+        how = "which was not awaited: write `return await ...`"
+        if inspect.iscoroutine(result):
+            result.close()  # else Python warns, too
+    elif inspect.isgenerator(result) or (
+        isinstance(result, Iterator | AsyncIterator) and not hasattr(result, "close")
+    ):
+        how = "whose items were not taken: return a list of them"
+    elif isinstance(result, BaseException) or _is_class_of(result, BaseException):
+        how = "which has no effect: raise it"
+    elif _is_class_of(result, Next):
+        how = "the class: return one, such as `Next(queue)`"
+    else:
+        return
+    raise Fail(
+        f"{job.klass} returned {job_data.shorten(result)}, {how}",
+        group=validation.fit_name(f"{job.queue}-outcomes"),
+    )
+
+
+def _is_class_of(value: object, kind: type) -> bool:
+    return isinstance(value, type) and issubclass(value, kind)
+
+
 def record_error(run: Run, error: BaseException) -> None:
     """Record what the handler raised, and which data to store where it asks for another run.
 
-    Data that can't be stored fails the job, as it does when the handler returns.
+    A run that has parked is to continue in another one, whatever its handler made of `Parked`: its
+    error may be due to that. Data that can't be stored fails the job, as it does when the handler
+    returns.
     """
-    while isinstance(error, BaseExceptionGroup) and error.split(Parked)[1] is None:
-        error = error.exceptions[0]
-    run.error = error
-    if isinstance(error, Retry | Snooze | Throttled | Parked):
+    parked: BaseException | None = _parked_in(error)
+    if parked is None and (parked := run.job.parked) is not None:
+        _log_ignored_park(summarize(error))
+    run.error = error if parked is None else parked
+    if error_is(run.error, Retry | Snooze | Throttled | Parked):
         try:
             run.data = run.job.changed_data()
-        except InvalidData as wrong:
+        except BaseException as wrong:  # a value in the data may raise anything when it is encoded
             run.error = wrong
+
+
+def _parked_in(error: BaseException) -> Parked | None:
+    """Return a Parked if the error is one, or a group of nothing else."""
+    found, pending = None, [error]
+    while pending:
+        each = pending.pop()
+        if error_is(each, Parked):
+            found = cast(Parked, each) if found is None else found
+        elif error_is(each, BaseExceptionGroup):
+            pending += members_of(cast("BaseExceptionGroup[BaseException]", each))
+        else:
+            return None
+    return found

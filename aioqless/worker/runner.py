@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from functools import lru_cache, partial
 from typing import cast
 
+from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.client.job.backend import RunContext
 from aioqless.client.job_data import RESULT
@@ -23,13 +24,16 @@ from aioqless.worker.context import WorkerContext
 from aioqless.worker.failures import describe_overdue, group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
+    Outcome,
     RunDeclined,
     RunFailed,
     StoreReply,
     end_of,
+    failed_by,
     outcome_of,
     record_error,
     record_result,
+    show_end,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.running_jobs import Bulk, Run
@@ -43,6 +47,8 @@ KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen
 OUTCOME_TIMEOUT = 4.0
 # Seconds. A third of a longer lock has not gone before the lock renewer looks at it by itself.
 SHORT_LOCK = 3.0
+# Refusals of an outcome with a value that can't be sent or stored: it would be refused again.
+INVALID = (InvalidArgument, TypeError, ValueError)
 NO_SERIES = ("", "")  # of klasses without a handler, in metrics
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
@@ -125,6 +131,9 @@ class Runner:
                 await asyncio.wait([former.watcher])
             try:
                 await self._attempt(run)
+            except Exception as wrong:  # a defect here must not leave the job running
+                log.error("job.outcome_undecided", error=validation.describe(wrong))
+                run.error = wrong if run.error is None else run.error
             finally:
                 if run.bulk is not None:
                     run.bulk.leave(run)
@@ -172,6 +181,8 @@ class Runner:
                 await asyncio.wait([run.task])
         if run.task.cancelled():
             run.error = asyncio.CancelledError()
+        elif run.task.done() and run.error is None:
+            run.error = run.task.exception()
 
     async def _perform(self, run: Run) -> None:
         """Call the handler within its middleware, and record how it ended."""
@@ -182,6 +193,7 @@ class Runner:
             )
             record_result(run, result)
         except BaseException as error:  # whatever a handler raises, SystemExit too
+            run.error = error
             record_error(run, error)
         finally:
             run.ended = True
@@ -191,18 +203,19 @@ class Runner:
     async def _settle(self, run: Run) -> None:
         """Store the outcome, if it is this run's to store, and report the end.
 
-        An outcome that Redis rejects fails the job: else it would run forever.
+        An outcome that can't be decided, or that Redis rejects, fails the job: else it would run
+        forever.
         """
         reply: StoreReply = None
         if run.job.has_output and run.stopped_by != "lost":
             await self._flush_output(run)
-        outcome = outcome_of(run, self._settings)
+        outcome = self._decide(run)
         if isinstance(outcome, RunDeclined):
             self._log_unknown(run.job.klass, outcome)
         if outcome is not None:
             reply = await self._writer.store(run, outcome)
-            if isinstance(reply, InvalidArgument) and not isinstance(outcome, RunFailed):
-                outcome = RunFailed(group_of(run, reply), str(reply))
+            if isinstance(reply, INVALID) and not isinstance(outcome, RunFailed):
+                outcome = RunFailed(group_of(run, reply), validation.to_text(reply))
                 reply = await self._writer.store(run, outcome)
             run.job.settle()
         if end := end_of(run, outcome, reply):
@@ -215,7 +228,16 @@ class Runner:
                 fields = {**end.fields, "seconds": round(seconds, 6)}
                 log.write(end.level, end.event, fields)
                 if has_hooks:
+                    show_end(run, outcome, reply)
                     await self._middleware.call_hooks(run.job, end.event, fields)
+
+    def _decide(self, run: Run) -> Outcome | None:
+        """Return the outcome of a run: a failure if that can't be decided."""
+        try:
+            return outcome_of(run, self._settings)
+        except BaseException as wrong:  # whatever an application's exception raises
+            log.error("job.outcome_undecided", error=validation.describe(wrong))
+            return failed_by(run, wrong if run.error is None else run.error)
 
     async def _flush_output(self, run: Run) -> None:
         """Send what the run has emitted while the job is still its own.
@@ -360,9 +382,32 @@ async def _call_handler(
     if handler.takes.injected:
         arguments |= middleware.resources.values(handler.takes.injected)
     if _is_coroutine_function(function):
-        return await cast("Awaitable[object]", function(jobs, **arguments))
-    result = await threads.perform(first, partial(function, jobs, **arguments))
-    return await result if inspect.isawaitable(result) else result
+        result = await _call_coroutine(first, partial(function, jobs, **arguments))
+    else:
+        result = await threads.perform(first, partial(function, jobs, **arguments))
+    while result is not None and inspect.isawaitable(
+        result
+    ):  # a forgotten `await`, in a lambda or a decorator
+        result = await result
+    return result
+
+
+async def _call_coroutine(run: Run, call: Callable[[], object]) -> object:
+    """Call a coroutine function.
+
+    Raises:
+        Parked: It was canceled since the tasks that it waits for wait for something else.
+    """
+    run.job.task = task = asyncio.current_task()
+    try:
+        return await cast("Awaitable[object]", call())
+    except asyncio.CancelledError:
+        if task is None or run.job.parked is None or run.stopped_by is not None:
+            raise
+        task.uncancel()  # as asyncio.timeout does
+        raise run.job.parked from None
+    finally:
+        run.job.task = None
 
 
 # Asked for each job, while the functions are few.

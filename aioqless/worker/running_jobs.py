@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from aioqless import validation
 from aioqless.client.job import Job, StopReason
@@ -142,8 +142,9 @@ class Bulk:
         if self._error is not None:
             raise self._error.with_traceback(self._traceback)
         outcome = self._outcomes[run]
-        if isinstance(outcome, Exception):
-            raise outcome
+        kind = outcome if isinstance(outcome, type) else type(outcome)
+        if issubclass(kind, BaseException):  # CancelledError too, as of `gather`; or a class
+            raise cast(BaseException, outcome)
         return outcome
 
     def leave(self, run: Run) -> None:

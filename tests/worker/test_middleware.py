@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -210,6 +211,92 @@ async def test_failing_hook_is_logged_without_effect_on_jobs(
         await until(lambda: lines.of("hook.failed", end="job.completed", jid="a"))
         done = await client.jobs.get("a")
         assert done and done.state == "complete"
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_hook_that_exits_is_logged_and_does_not_end_the_worker(
+    client: Client,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    error: type[BaseException],
+    in_thread: bool,
+) -> None:
+    def exits(job: Job[Any], end: str, **fields: Any) -> None:
+        raise error
+
+    async def exits_on_the_loop(job: Job[Any], end: str, **fields: Any) -> None:
+        raise error
+
+    hook = aioqless.on_finish("job.completed")(exits if in_thread else exits_on_the_loop)
+    async with work(blocking, hook) as worker:
+        await client.queue("mail").put(blocking, jid="a")
+        await until(lambda: lines.of("hook.failed", end="job.completed", jid="a"))
+        assert worker.healthy
+
+
+async def test_plain_hook_runs_in_a_thread_with_the_variables_of_the_run(
+    client: Client, work: Work, until: Until
+) -> None:
+    @aioqless.on_finish("job.completed")
+    def note(job: Job[Any], end: str, **fields: Any) -> None:
+        seen.append((threading.current_thread() is threading.main_thread(), tenant.get()))
+
+    @aioqless.middleware
+    async def for_tenant(job: Job[Any], call: CallNext) -> Any:
+        tenant.set("acme")
+        return await call()
+
+    tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant")
+    async with work(blocking, note, for_tenant):
+        await client.queue("mail").put(blocking)
+        await until(lambda: len(seen) == 2)
+    assert seen[1] == (False, "acme")
+
+
+async def test_job_of_a_hook_has_the_state_and_the_failure_that_its_run_ended_with(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Twice", retry_on=OSError, backoff=aioqless.fixed(0))
+    async def twice(job: Job[Any], ends: str) -> None:
+        if job.remaining == 1:
+            raise OSError("first")
+        if ends == "fail":
+            raise ValueError("second")
+        if ends == "snooze":
+            raise aioqless.Snooze(600)
+        if ends == "exhaust":
+            raise OSError("last")
+        if ends == "decline":
+            raise Fail("told", group="declined")
+
+    @aioqless.on_finish("job.failed", "job.retried", "job.completed", "job.released")
+    async def note(job: Job[Any], end: str, **fields: Any) -> None:
+        reason = job.failure and (job.failure.group, job.failure.message.strip().splitlines()[-1])
+        seen.append((job.data["ends"], end, job.state, job.remaining, reason))
+
+    first = ("mail-OSError", "OSError: first")
+    ends = {
+        "complete": ("job.completed", "complete", 0, first),
+        "snooze": ("job.released", "scheduled", 0, first),
+        "fail": ("job.failed", "failed", 0, ("mail-ValueError", "ValueError: second")),
+        "exhaust": ("job.failed", "failed", 0, ("mail-OSError", "OSError: last")),
+        "decline": ("job.failed", "failed", 0, ("declined", "told")),
+    }
+    async with work(twice, note):
+        jids = {
+            name: await client.queue("mail").put(twice.data(ends=name), retries=1) for name in ends
+        }
+        await until(lambda: len(seen) == 2 * len(ends))
+    for name, (end, state, remaining, reason) in ends.items():
+        retried, ended = [each[1:] for each in seen if each[0] == name]
+        assert retried == ("job.retried", "waiting", 0, first)
+        assert ended == (end, state, remaining, reason)
+        stored = await client.jobs.get(jids[name])
+        assert stored and stored.state == state
+        if stored.failure and state == "failed":
+            assert (stored.failure.group, stored.failure.message.strip().splitlines()[-1]) == reason
 
 
 @pytest.mark.parametrize("ends", [(), ("job.exploded",)])

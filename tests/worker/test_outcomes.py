@@ -255,13 +255,13 @@ async def test_error_after_a_handler_ended_its_job_is_logged(
 # Threads
 
 
-async def test_unserializable_outcome_does_not_affect_other_jobs(
+async def test_outcome_whose_message_is_no_text_is_stored_with_its_text(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Odd")
     async def odd(job: Job[Any]) -> None:
-        end = Retry(delay=0)
-        end.message = object()  # type: ignore[assignment]
+        end = Retry(delay=0, group="odd")
+        end.message = 3.5  # type: ignore[assignment]
         raise end
 
     @job(klass="Greet")
@@ -269,7 +269,8 @@ async def test_unserializable_outcome_does_not_affect_other_jobs(
 
     jids = [await client.queue("mail").put(each) for each in (odd, greet, odd, greet)]
     async with work(odd, greet) as worker:
-        await until(lambda: len(lines.of("job.refused")) == 2)
-        for jid in (jids[1], jids[3]):
-            await after(client, until, jid, "complete")
+        for jid, state in zip(jids, ["failed", "complete"] * 2, strict=True):
+            await after(client, until, jid, state)
+        failed = await client.jobs.get(jids[0])
+        assert failed.failure and failed.failure.message == "3.5"
         assert worker.healthy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import time
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
@@ -43,6 +44,7 @@ from aioqless.client.job.state import (
     ENDED,
     Cursor,
     Failure,
+    FailureReason,
     HistoryEvent,
     JobDetails,
     JobState,
@@ -121,11 +123,12 @@ class Job(JobFields, Generic[Data]):
     __slots__ = (
         *("_backend", "_cause", "_context", "_data", "_durable", "_handler"),
         *("_output", "_shape", "_text"),
-        *("settled", "stopped", "together"),
+        *("settled", "stopped", "task", "together"),
     )
 
     settled: bool
     stopped: StopReason | None
+    task: asyncio.Task[Any] | None  # of the handler's coroutine while a worker runs it
     together: Sequence[Job]
 
     def __init__(self, backend: JobBackend, fields: JobFields) -> None:
@@ -137,6 +140,7 @@ class Job(JobFields, Generic[Data]):
         self._output: OutputWriter | None = None  # of this run, if it emits anything
         self.settled = False
         self.stopped = None
+        self.task = None
         self.together = ()
         self._load(fields)
 
@@ -577,7 +581,7 @@ class Job(JobFields, Generic[Data]):
         """Fail the job. A job that does not run may be failed by any client.
 
         Args:
-            message: What went wrong.
+            message: What went wrong; cut after 16 KiB.
             group: Failure group, such as "mail-SMTPError"; default: `<queue>-Fail`.
 
         Raises:
@@ -586,7 +590,8 @@ class Job(JobFields, Generic[Data]):
         """
         await self.flush_output()
         group = group or validation.fit_name(f"{self.queue}-Fail")
-        await self._store.fail(**self._held, group=group, message=message, data=self.changed_data())
+        text = validation.limit_message(message)
+        await self._store.fail(**self._held, group=group, message=text, data=self.changed_data())
         self.settled = True
 
     async def retry(
@@ -616,7 +621,7 @@ class Job(JobFields, Generic[Data]):
             queue=self.queue,
             delay=seconds,
             group=group,
-            message=message,
+            message=None if message is None else validation.limit_message(message),
             data=self.changed_data(),
         )
         self.settled = True
@@ -805,6 +810,12 @@ class Job(JobFields, Generic[Data]):
         return self._durable
 
     @property
+    def parked(self) -> BaseException | None:
+        """The `Parked` that ended this run for a wait, also if the handler has caught it."""
+        parked: BaseException | None = None if self._durable is None else self._durable.parked
+        return parked
+
+    @property
     def is_durable(self) -> bool:
         """Whether this run has used steps, cursors or waits, or another job has called it."""
         return self._durable is not None or self.is_called
@@ -824,6 +835,25 @@ class Job(JobFields, Generic[Data]):
     def settle(self) -> None:
         """Note that the outcome of this run is stored; called by its worker."""
         self.settled = True
+
+    def show_end(
+        self,
+        state: JobState,
+        failure: tuple[str, str] | None = None,
+        remaining: int | None = None,
+    ) -> None:
+        """Note how this run has ended; called by its worker.
+
+        Args:
+            state: The state of the job now.
+            failure: The group and the message of what failed, if something did.
+            remaining: The retries that are left, if that has changed.
+        """
+        self.state = state
+        if failure is not None:
+            self.failure = FailureReason(*failure, time.time(), self.worker)
+        if remaining is not None:
+            self.remaining = remaining
 
     def renew_lock(self, expires: float) -> None:
         """Note when the lock expires after it was renewed; called by its worker."""
@@ -860,6 +890,7 @@ class Job(JobFields, Generic[Data]):
         other._backend = JobBackend.offline(self.max_data)  # noqa: SLF001  # of the same class
         other._context = other._handler = None  # noqa: SLF001  # of the same class
         other._output = None  # noqa: SLF001  # of the same class
+        other.task = None
         other.together = ()
         return other
 
@@ -970,14 +1001,15 @@ class Job(JobFields, Generic[Data]):
         """Add an event of your own to the job's history.
 
         Args:
-            message: What happened.
+            message: What happened; cut after 16 KiB.
             fields: Any JSON values, which are stored with it.
 
         Raises:
             InvalidData: JSON has no such value.
         """
         data = job_data.encode(fields, self.max_data) if fields else None
-        await self._store.log(jid=self.jid, message=message, data=data)
+        text = validation.limit_message(message)
+        await self._store.log(jid=self.jid, message=text, data=data)
 
     @property
     def _store(self) -> Store:

@@ -13,7 +13,6 @@ from aioqless.client.job import Job
 from aioqless.contrib.durable.run import DurableRun
 from aioqless.contrib.durable.values import ValueType
 from aioqless.errors import AioqlessError
-from aioqless.handlers.results import Parked
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
 
@@ -54,7 +53,7 @@ class Cursor(Generic[T]):
             else:
                 self._run.context.loop.call_soon_threadsafe(self._changed.set)
         if self._run.context.is_draining():
-            raise Parked(f"the worker shuts down; cursor {self._name!r} keeps the position")
+            raise self._run.park(f"the worker shuts down; cursor {self._name!r} keeps the position")
 
     async def __aenter__(self) -> Self:
         if (found := await self._run.find("cursor", self._name)) is not None:

@@ -31,6 +31,7 @@ from aioqless.errors import (
     NoSuchJob,
     WrongState,
 )
+from aioqless.handlers.results import Parked
 from aioqless.validation import Seconds
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class DurableRun:
         self._entries: dict[str, str] | None = None
         self._loading = asyncio.Lock()
         self._names: set[str] = set()
-        self._waits = Waits(context)
+        self._waits = Waits(context, job)
 
     # What handlers call
 
@@ -179,6 +180,16 @@ class DurableRun:
             raise JobFailed(ended["jid"], ended["group"], ended["message"])
         value = self._codec.decode_result(ended["result"], ended["jid"])
         return value if job.result_type is None else job.result_type.read_result(value)
+
+    @property
+    def parked(self) -> Parked | None:
+        """What has ended the run for a wait, or for a shutdown."""
+        return self._waits.parked
+
+    def park(self, why: str) -> Parked:
+        """End the run, which is to continue in another one at once; return what to raise."""
+        self._waits.park(why)
+        return Parked(why)
 
     def wake(self, name: str) -> None:
         """Let a wait look again; called on the worker's loop."""

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 
+from aioqless.client.job import Job
 from aioqless.client.job.backend import RunContext
 from aioqless.handlers.results import Parked
 from aioqless.runtime.tasks import wait_for_event
@@ -20,10 +21,12 @@ class Wait:
 
     Attributes:
         woken: Set when there may be something new.
+        task: The task that waits.
     """
 
     def __init__(self, waits: Waits, kind: str, park_after: float) -> None:
         self.woken = asyncio.Event()
+        self.task = asyncio.current_task()
         self._waits = waits
         self._is_sleep = kind == "sleep"
         self._until = time.monotonic() + park_after
@@ -47,17 +50,24 @@ class Wait:
 class Waits:
     """The waits of one run. It parks when nothing else is under way, and each has taken a moment.
 
+    A wait raises Parked. Where the handler doesn't wait itself, but for tasks that do, it and they
+    are canceled: else it would continue with `Parked` as their results.
+
     Owns the waits, and the task that looks at them.
+
+    Attributes:
+        parked: What the run was ended by, once it has parked.
     """
 
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, job: Job) -> None:
         self._context = context
+        self._job = job
         self._waits: dict[str, Wait] = {}
         self._woken: set[str] = set()  # names of which something new is there, perhaps known
         self._delays: set[object] = set()  # that keep it from parking
         self._pause_ends = 0.0
         self._watch: asyncio.Task[None] | None = None
-        self._parked: tuple[str, ...] | None = None
+        self.parked: Parked | None = None
 
     @contextlib.contextmanager
     def wait(self, kind: str, name: str) -> Iterator[Wait]:
@@ -103,13 +113,28 @@ class Waits:
 
     def raise_if_parked(self) -> None:
         """Raise Parked if the run has parked."""
-        if self._parked is not None:
-            raise Parked("the job waits", waits=self._parked)
+        if self.parked is not None:
+            raise Parked(str(self.parked), waits=self.parked.waits)
+
+    def park(self, why: str, waits: tuple[str, ...] = ()) -> None:
+        """End the run: whatever it waits for from now on raises Parked.
+
+        Args:
+            why: What the log says.
+            waits: What the job waits for; nothing: it is to run again at once.
+        """
+        if self.parked is None:
+            self.parked = Parked(why, waits=waits)
 
     async def _park_if_all_wait(self) -> None:
         while (left := self._time_left()) > 0:  # noqa: ASYNC110  # it depends on the time, too
             await asyncio.sleep(min(left, LOOK))
-        self._parked = tuple(self._waits)
+        self.park("the job waits", tuple(self._waits))
+        task = self._job.task
+        if task is not None and all(wait.task is not task for wait in self._waits.values()):
+            for each in (task, *(wait.task for wait in self._waits.values() if wait.task)):
+                each.cancel()
+            return
         for wait in self._waits.values():
             wait.woken.set()
 

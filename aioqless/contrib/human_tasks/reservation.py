@@ -194,7 +194,7 @@ class Reservation:
         await self.client.internals.store.fail(
             **self._lock,
             group=group,
-            message=reason,
+            message=validation.limit_message(reason),
             data=self.job.changed_data(),
             request=self.person.request_id(request),
         )

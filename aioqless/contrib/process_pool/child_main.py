@@ -44,7 +44,7 @@ from aioqless.handlers import bulk_job as declare_bulk
 from aioqless.handlers import job as declare
 from aioqless.handlers.results import Next, Retry, Snooze, Throttled
 from aioqless.runtime import log, os_signals
-from aioqless.worker.outcome import encode_result
+from aioqless.worker.outcome import check_returned, encode_result
 
 PR_SET_PDEATHSIG = 1
 
@@ -196,6 +196,8 @@ class Process:
                 result = self._runner.run(
                     self._cancellable(job, result), context=contextvars.copy_context()
                 )
+            if not request.is_bulk:
+                check_returned(job, result)
             reply = reply_with_result(result, [each.changed_data() for each in jobs])
             # One that is too large to be sent can't be stored.
             is_stored = request.stores_result and not (request.is_bulk or isinstance(result, Next))
@@ -205,7 +207,7 @@ class Process:
         except (Retry, Snooze, Throttled) as error:
             try:
                 return reply_with_error(error, [each.changed_data() for each in jobs])
-            except InvalidData as wrong:
+            except BaseException as wrong:  # a value in the data may raise anything
                 return reply_with_error(wrong)
         except BaseException as error:  # SystemExit too: it ends the job, not the process
             return reply_with_error(error)

@@ -20,6 +20,13 @@ from aioqless.client.job import Job, StopReason
 from aioqless.contrib.process_pool.context_vars import Variables
 from aioqless.handlers import Handler
 from aioqless.handlers.handler import Loader
+from aioqless.runtime.exception_fields import (
+    args_of,
+    attributes_of,
+    forget_origin,
+    set_cause,
+    traceback_of,
+)
 from aioqless.worker.failures import LONGEST_MESSAGE, RemoteTraceback, format_error
 
 LENGTH = struct.Struct("!Q")
@@ -157,8 +164,8 @@ def reply_with_error(error: BaseException, data: Sequence[bytes | None] = ()) ->
     try:
         return frame(JobReply(data=data, error=_pack_error(error)))
     except Exception:
-        traceback.clear_frames(error.__traceback__)
-        error.__traceback__ = error.__cause__ = error.__context__ = None
+        traceback.clear_frames(traceback_of(error))
+        forget_origin(error)
         return frame(JobReply(data=data, error=_pack_error(error)))
 
 
@@ -170,13 +177,14 @@ def _pack_error(error: BaseException) -> tuple[bytes, str]:
     class can't be found by name, as one of a class of that name.
     """
     kind, text = type(error), (_shorten(validation.to_text(error)),)
-    attributes = {name: _shorten(value) for name, value in vars(error).items()}
+    attributes, args = attributes_of(error), args_of(error)
+    shortened = {name: _shorten(value) for name, value in attributes.items()}
     for attempt in (
         error,
-        _Bare(kind, error.args, vars(error)),
-        _Bare(kind, tuple(map(_shorten, error.args)), attributes),
+        _Bare(kind, args, attributes),
+        _Bare(kind, tuple(map(_shorten, args)), shortened),
         _Bare(kind, text),
-        _Bare(kind.__name__, text),
+        _Bare(validation.type_name(error), text),
     ):
         try:
             body = pickle.dumps(attempt)
@@ -184,7 +192,7 @@ def _pack_error(error: BaseException) -> tuple[bytes, str]:
                 raise ValueError(f"an error must have at most {MAX_ERROR:,} bytes")
             _create(pickle.loads(body))
             return body, format_error(error)
-        except Exception as wrong:  # whatever an exception's own methods raise
+        except BaseException as wrong:  # whatever an exception's own methods raise
             refused = wrong
     raise refused
 
@@ -197,7 +205,7 @@ def _shorten(value: Any) -> Any:
 def error_of(error: tuple[bytes, str]) -> BaseException:
     """Return the exception of a reply, with its traceback there as the cause."""
     created = _create(pickle.loads(error[0]))
-    created.__cause__ = RemoteTraceback(error[1])
+    set_cause(created, RemoteTraceback(error[1]))
     return created
 
 

@@ -122,7 +122,7 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
 
 
 @on_finish(*ENDS)
-def count(job: Job[Any], end: str, **_fields: Any) -> None:
+async def count(job: Job[Any], end: str, **_fields: Any) -> None:
     """Count runs by outcome."""
     outcome = end.removeprefix("job.")
     more = {"messaging.operation.name": "process", "aioqless.outcome": outcome}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -320,6 +322,97 @@ async def test_middleware_sees_no_failure_and_data_is_stored(
         await client.jobs.signal(jid, "approval")
         assert (await client.jobs.wait(jid, 30)).failure is None
     assert places == ["parked"]
+
+
+async def catch_by_gather(waits: Sequence[Coroutine[Any, Any, int]]) -> Any:
+    return await asyncio.gather(*waits, return_exceptions=True)
+
+
+async def catch_by_wait(waits: Sequence[Coroutine[Any, Any, int]]) -> Any:
+    done, _ = await asyncio.wait([asyncio.ensure_future(each) for each in waits])
+    return sorted(each.exception() or each.result() for each in done)
+
+
+async def catch_by_finally(waits: Sequence[Coroutine[Any, Any, int]]) -> Any:
+    found: list[int] = []
+    try:
+        found.extend([await each for each in waits])
+    finally:
+        for each in waits:
+            each.close()
+        return found  # noqa: B012  # what this is about
+
+
+async def catch_by_exit(waits: Sequence[Coroutine[Any, Any, int]]) -> Any:
+    found: list[int] = []
+    with contextlib.suppress(BaseException):
+        found.extend([await each for each in waits])
+    for each in waits:
+        each.close()
+    return found
+
+
+async def stumble(waits: Sequence[Coroutine[Any, Any, int]]) -> Any:
+    found = await asyncio.gather(*waits, return_exceptions=True)
+    assert sum(found)  # type: ignore[arg-type]  # Parked can't be added
+    return found
+
+
+@pytest.mark.parametrize(
+    "catch", [catch_by_gather, catch_by_wait, catch_by_finally, catch_by_exit, stumble]
+)
+@pytest.mark.parametrize("kind", ["signal", "call"])
+async def test_run_that_has_parked_does_not_complete_whatever_catches_it(
+    client: Client,
+    until: Until,
+    kind: str,
+    catch: Callable[[Sequence[Coroutine[Any, Any, int]]], Any],
+) -> None:
+    @job(result_ttl=60, retries=0)
+    async def asks(job: Job) -> Any:
+        if kind == "signal":
+            return await catch([job.wait_for(name, int) for name in ("a", "b")])
+        return await catch([job.call(name, answer.data(name)) for name in ("a", "b")])
+
+    @job(retries=0)
+    async def answer(job: Job, name: str) -> int:
+        return await job.wait_for(name, int)
+
+    jid = await client.queue("default").put(asks)
+    async with worker(client, asks, answer):
+        await until(is_parked(client, jid))
+        for number, name in enumerate("ab", 1):
+            waits = str(jid)
+            if kind == "call":
+                waits = f"{jid}-{number}"
+                await until(partial(client.jobs.get, waits))
+            await client.jobs.signal(waits, name, number)
+        assert await client.jobs.result(jid, timeout=30) == [1, 2]
+
+
+async def test_ignored_park_is_logged_and_parks_in_perform_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @job
+    async def asks(job: Job) -> Any:
+        return await catch_by_exit([job.wait_for("a", int)])
+
+    done = await perform(asks.data())
+    assert isinstance(done.outcome, RunReleased) and done.outcome.waits == ("wait:a",)
+    assert any("job.park_ignored" in each.getMessage() for each in caplog.records)
+
+
+async def test_settled_job_does_not_park(client: Client) -> None:
+    @job
+    async def asks(job: Job) -> None:
+        with contextlib.suppress(BaseException):
+            await job.wait_for("a", int)
+        await job.complete()
+
+    jid = await client.queue("default").put(asks)
+    async with worker(client, asks):
+        await client.jobs.wait(jid, 30)
+    assert (await read(client, jid)).state == "complete"
 
 
 async def test_values_are_encrypted(
