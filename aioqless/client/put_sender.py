@@ -23,7 +23,15 @@ from aioqless.errors import AioqlessError, NotDurable, PutManyError, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.store import Call, PutFlowRow, PutManyRow
+from aioqless.store import (
+    Call,
+    PutFlowRow,
+    PutManyRow,
+    Unlimited,
+    context_with,
+    current_lock,
+    end_run,
+)
 from aioqless.validation import Seconds
 
 MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
@@ -53,7 +61,7 @@ class PutSender:
     A put is sent at once. Puts to the same queue that arrive before its reply are sent together in
     the next call, and each caller gets its own result.
 
-    Owns a batcher for each queue that got single puts, and the puts of canceled callers.
+    Owns the batchers of each queue that got single puts, and the puts of canceled callers.
 
     Args:
         backend: Has the store where jobs are put, and encodes their data.
@@ -64,7 +72,7 @@ class PutSender:
         self._backend = backend
         self._store = backend.store
         self._on_put = on_put
-        self._batchers: dict[str, Batcher[PutManyRow, str]] = {}
+        self._batchers: dict[tuple[str, bool], Batcher[PutManyRow, str]] = {}
         self._of_canceled: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -152,7 +160,7 @@ class PutSender:
         backpressure = Backpressure(wait)
         while True:
             try:
-                return await self._batcher(queue).send(job)
+                return await self._send_row(queue, job)
             except QueueFull:
                 if not await backpressure.pause():
                     raise
@@ -220,16 +228,32 @@ class PutSender:
                 if not await backpressure.pause():
                     raise
 
-    def _batcher(self, queue: str) -> Batcher[PutManyRow, str]:
-        if (batcher := self._batchers.get(queue)) is None:
+    async def _send_row(self, queue: str, job: PutManyRow) -> str:
+        """Send a put, alone or in a batch; that of a handler waits while its run has its lock."""
+        lock = current_lock.get()
+        batcher = self._batcher(queue, in_handler=lock is not None)
+        if lock is None or batcher.is_idle:
+            return await batcher.send(job)
+        reply = batcher.submit(job)
+        while not reply.done() and (left := lock.deadline() - time.monotonic()) > 0:
+            await asyncio.wait([reply], timeout=left)
+        if not reply.done():
+            await end_run(lock)
+        return reply.result()
+
+    def _batcher(self, queue: str, *, in_handler: bool) -> Batcher[PutManyRow, str]:
+        """Return the batcher of a queue; handlers wait longer than others, so have their own."""
+        key = queue, in_handler
+        if (batcher := self._batchers.get(key)) is None:
             if len(self._batchers) >= MAX_IDLE_BATCHERS:
                 busy = {name: each for name, each in self._batchers.items() if not each.is_idle}
                 self._batchers = busy
-            batcher = self._batchers[queue] = Batcher(
+            batcher = self._batchers[key] = Batcher(
                 partial(self._send, queue),
                 name="puts",
                 fitting=count_fitting,
                 parallel=PARALLEL_PUTS,
+                context=context_with(Unlimited() if in_handler else None),
             )
         return batcher
 

@@ -67,7 +67,7 @@ class Server:
 
     async def info(self) -> ServerInfo:
         """Read the server's state."""
-        reply = await self._store.connection.execute("INFO")
+        reply = await self._store.read_server("INFO")
         return server_info(parse_info(reply.decode("utf-8", "replace")))
 
     async def slow_commands(self, count: int = 20) -> list[SlowCommand]:
@@ -77,7 +77,7 @@ class Server:
             count: Maximum number of commands.
         """
         found = []
-        for entry in await self._store.connection.execute("SLOWLOG", "GET", count):
+        for entry in await self._store.read_server("SLOWLOG", "GET", count):
             words = [word.decode("utf-8", "replace") for word in entry[3][:2]]
             name, script = words[0].upper(), None
             if name == "EVALSHA" and len(words) > 1:

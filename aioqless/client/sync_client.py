@@ -12,7 +12,7 @@ import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from anyio.from_thread import BlockingPortal
@@ -340,6 +340,8 @@ class _Thread(threading.Thread):
         future = self._portal.result().start_task_soon(act, self._client)
         try:
             return future.result()
+        except CancelledError:  # an Exception, which handlers may catch
+            raise asyncio.CancelledError from None
         except BaseException:  # such as KeyboardInterrupt: the caller doesn't wait any more
             future.cancel()
             raise

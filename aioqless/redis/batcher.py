@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context
 from typing import Generic, TypeVar
 
 from aioqless.errors import AioqlessError
@@ -33,6 +34,7 @@ class Batcher(Generic[Item, Answer]):
         parallel: Maximum number of batches on their way at once.
         pause: Seconds between a reply and the next batch of the same task.
         name: Name of the tasks.
+        context: Context variables of the tasks; default: those of the first submitter.
     """
 
     def __init__(
@@ -44,12 +46,14 @@ class Batcher(Generic[Item, Answer]):
         fitting: Callable[[Sequence[Item]], int] | None = None,
         parallel: int = 1,
         pause: float = 0.0,
+        context: Context | None = None,
     ) -> None:
         self._send = send
         self._name = name
         self._fitting = fitting or (lambda items: min(len(items), max_items))
         self._parallel = parallel
         self._pause = pause
+        self._context = context
         self._items: list[Item] = []
         self._futures: list[asyncio.Future[Answer]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -107,7 +111,9 @@ class Batcher(Generic[Item, Answer]):
             return
         self._scheduled = True
         self._sending += 1
-        task = asyncio.create_task(self._send_batch(), name=f"aioqless {self._name}")
+        task = asyncio.get_running_loop().create_task(
+            self._send_batch(), name=f"aioqless {self._name}", context=self._context
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -3,6 +3,7 @@
 generated_commands.py  Store         a method for each command, generated from the headers
 call.py                Call          a command with its arguments, encoded, to be awaited
 script_store.py        ScriptStore   sends calls, again if they get no answer
+run_lock.py            RunLock       for how long the calls of a handler are sent again
 offline_store.py       OfflineStore  refuses them, where there is no connection
 extension.py           ExtensionCommands  commands of an extension, which a store sends
 command_header.py      Command       a command's signature, read from its file
@@ -27,6 +28,7 @@ from aioqless.store.generated_commands import (
 )
 from aioqless.store.keys import Keys
 from aioqless.store.offline_store import OfflineStore
+from aioqless.store.run_lock import RunLock, Unlimited, context_with, current_lock, end_run
 from aioqless.store.script_store import ATTEMPTS, ScriptStore
 
 __all__ = [
@@ -42,7 +44,12 @@ __all__ = [
     "PutFlowRow",
     "PutManyRow",
     "Reply",
+    "RunLock",
     "ScriptStore",
     "Store",
     "TickRow",
+    "Unlimited",
+    "context_with",
+    "current_lock",
+    "end_run",
 ]

@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import TypeAlias
 
 from redis import exceptions
@@ -22,10 +23,10 @@ from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, Redi
 from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Call, T
 from aioqless.store.generated_commands import Store
+from aioqless.store.run_lock import MAX_PAUSE, current_lock, repeat_while_locked
 from aioqless.store.script_composer import Script, compose
 
 ATTEMPTS = 3
-MAX_PAUSE = 0.5  # seconds between two attempts
 # Seconds after which a call isn't sent again, since its first answer may have expired.
 RETRY_WINDOW = constant("ANSWER_TTL") - 20.0
 
@@ -68,7 +69,8 @@ class ScriptStore(Store):
 
     A call whose connection breaks, or that takes longer than the timeout of the connection, is sent
     again. That is safe: a write has a request id, by which the script returns its first answer
-    instead of doing it twice. No call is sent again when that answer may have expired.
+    instead of doing it twice. No call is sent again when that answer may have expired. The calls of
+    a handler are sent again for as long as the lock of its run lasts.
 
     Owns the lines of request ids that are free.
 
@@ -125,7 +127,11 @@ class ScriptStore(Store):
                 if isinstance(broken, exceptions.AuthenticationError):
                     raise
                 why = broken
-            return await self._send_again(call, words, began, why)
+            if (lock := current_lock.get()) is None:
+                return await self._send_again(call, words, began, why)
+            until = began + RETRY_WINDOW if call.writes else math.inf
+            again = partial(self._attempt_again, call, words)
+            return await repeat_while_locked(again, lock, why, until=until)
 
     def request(self) -> RequestLine:
         """Reserve a request id for one call that may have to be sent several times."""
@@ -158,8 +164,22 @@ class ScriptStore(Store):
         """Return the time of the clock that commands go by, in seconds since 1970."""
         if self.clock is not None:
             return self.clock()
-        seconds, microseconds = await self.connection.execute("TIME")
+        seconds, microseconds = await self.read_server("TIME")
         return int(seconds) + int(microseconds) / 1_000_000
+
+    async def read_server(self, *command: str | int) -> Reply:
+        """Send a command of Redis that only reads; that of a handler again while it has its lock.
+
+        Raises:
+            redis.exceptions.RedisError: Redis can't be reached, or refuses it.
+        """
+        try:
+            return await self.connection.execute(*command)
+        except REDIS_UNAVAILABLE as why:
+            if (lock := current_lock.get()) is None:
+                raise
+            again = partial(self.connection.execute, *command)
+            return await repeat_while_locked(again, lock, why)
 
     async def _send_again(self, call: Call[T], words: Words, began: float, why: Exception) -> T:
         """Retry until attempts and time are used up; then raise the error of the last attempt."""
@@ -172,16 +192,21 @@ class ScriptStore(Store):
                         break
                     await asyncio.sleep(min(0.05 * attempt, MAX_PAUSE))
                     try:
-                        return await self._evaluate(call, words)
+                        return await self._attempt_again(call, words)
                     except REDIS_UNAVAILABLE as broken:
                         why = broken
                         if isinstance(broken, exceptions.AuthenticationError):
                             break
-                    except errors.QueueFull as full:
-                        if full.code == "FULL":  # also true of the first attempt
-                            raise
-                        return await self._read_first_answer(call, words)
         raise why
+
+    async def _attempt_again(self, call: Call[T], words: Words) -> T:
+        """Send a call that was sent before, once."""
+        try:
+            return await self._evaluate(call, words)
+        except errors.QueueFull as full:
+            if full.code == "FULL":  # also true of the first attempt
+                raise
+            return await self._read_first_answer(call, words)
 
     async def _read_first_answer(self, call: Call[T], words: Words) -> T:
         """Return the stored answer to a call that was refused for lack of memory when sent again.

@@ -20,6 +20,7 @@ from aioqless.handlers import Handler, Handlers, MiddlewareStack
 from aioqless.runtime.forks import exit_fork, guard_loop
 from aioqless.runtime.log import bind, log
 from aioqless.runtime.tasks import wait_for_event
+from aioqless.store import current_lock
 from aioqless.worker.context import WorkerContext
 from aioqless.worker.failures import describe_overdue, group_of
 from aioqless.worker.lock_renewer import LockRenewer
@@ -36,7 +37,7 @@ from aioqless.worker.outcome import (
     show_end,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
-from aioqless.worker.running_jobs import Bulk, Run
+from aioqless.worker.running_jobs import Bulk, LockOfRuns, Run
 from aioqless.worker.shared import Processes, Shared
 from aioqless.worker.thread_pool import ThreadPool
 from aioqless.worker.watchdog import stack_of
@@ -187,6 +188,7 @@ class Runner:
     async def _perform(self, run: Run) -> None:
         """Call the handler within its middleware, and record how it ended."""
         pid = os.getpid()
+        outer = current_lock.set(LockOfRuns(asyncio.get_running_loop(), [run]))
         try:
             result = await perform(
                 run, self._handlers, self._middleware, self._shared.threads, self._shared.processes
@@ -197,6 +199,7 @@ class Runner:
             record_error(run, error)
         finally:
             run.ended = True
+            current_lock.reset(outer)
             if os.getpid() != pid:
                 exit_fork()
 

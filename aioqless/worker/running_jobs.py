@@ -19,6 +19,8 @@ from aioqless.handlers import Handler
 from aioqless.handlers.results import Fail
 from aioqless.runtime.forks import exit_fork
 from aioqless.runtime.log import log
+from aioqless.runtime.tasks import is_on_loop
+from aioqless.store import current_lock
 
 
 @dataclass(eq=False, slots=True)
@@ -87,6 +89,38 @@ class Run:
             self.job.stop(reason)
             if self.task is not None and not (self.bulk and self.bulk.holds(self)):
                 self.task.cancel()
+
+
+class LockOfRuns:
+    """The lock of the runs for which a handler is called, for the calls that it makes.
+
+    Args:
+        loop: The worker's event loop.
+        runs: The runs: one, or those of a bulk.
+    """
+
+    __slots__ = ("_loop", "_runs")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, runs: Sequence[Run]) -> None:
+        self._loop = loop
+        self._runs = runs
+
+    def deadline(self) -> float:
+        """Return until when one of them lasts at least; -inf if all runs are to end."""
+        own = [run.deadline for run in self._runs if run.stopped_by is None and not run.ended]
+        return max(own, default=-math.inf)
+
+    def lose(self) -> None:
+        """Stop the runs. May be called in any thread."""
+        if is_on_loop(self._loop):
+            self._stop()
+        else:
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
+        for run in self._runs:
+            if not run.ended:
+                run.stop("lost")
 
 
 CallHandler: TypeAlias = Callable[[Sequence[Run]], Awaitable[object]]
@@ -181,6 +215,7 @@ class Bulk:
         pid, first = os.getpid(), self._taken[0]
         log.info("bulk.started", jobs=len(self._taken))
         assert self._call is not None
+        current_lock.set(LockOfRuns(asyncio.get_running_loop(), self._taken))
         try:
             result = await self._call(self._taken)
             outcomes = _check_outcomes(result, first.job, len(self._taken))

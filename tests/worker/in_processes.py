@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from aioqless import Fail, Job, Next, Retry, Snooze, bulk_job, job
+from aioqless import Fail, Job, Next, Retry, Snooze, SyncClient, bulk_job, job
 from aioqless.errors import ProcessDied
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
@@ -255,3 +255,16 @@ async def poisoned(jobs: list[Job[Any]]) -> None:
 @job(klass="Length", executor="process", result_ttl=60)
 def length(job: Job[Any], page: Any) -> int:
     return len(page["text"])
+
+
+@job(klass="PutInOutage", executor="process")
+def put_in_outage(job: Job[Any]) -> None:
+    with SyncClient(job.data["url"]) as queues:
+        queues.queue("children").length()  # connects
+        began(job)
+        while not (Path(job.data["folder"]) / "away").exists():
+            time.sleep(0.01)
+        try:
+            queues.queue("children").put("Child")
+        except Exception:  # an application's own retry
+            return

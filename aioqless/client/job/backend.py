@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -40,7 +41,10 @@ class RunContext:
 
     def wait(self, work: Coroutine[object, object, T]) -> T:
         """Run a coroutine on the worker's loop, and wait for it in this thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        except futures.CancelledError:  # an Exception, which handlers may catch
+            raise asyncio.CancelledError from None
 
 
 class OutputWriter(Protocol):

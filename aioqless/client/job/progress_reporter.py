@@ -11,7 +11,7 @@ from aioqless.client.job.decoding import JobFields
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import is_on_loop
-from aioqless.store import Store
+from aioqless.store import Store, context_with
 
 PAUSE = 0.1  # seconds between two reports of a job
 
@@ -40,7 +40,11 @@ class ProgressReporter:
         self._loop = asyncio.get_running_loop()
         self._latest: dict[str, tuple[JobFields, float, str]] = {}
         self._batcher: Batcher[str, None] = Batcher(
-            self._send, name="progress", max_items=1000, pause=PAUSE
+            self._send,
+            name="progress",
+            max_items=1000,
+            pause=PAUSE,
+            context=context_with(None),
         )
 
     @property

@@ -15,6 +15,7 @@ from aioqless.contrib.output.generated_commands import OutputCommands
 from aioqless.contrib.output.sender import bound_to
 from aioqless.errors import NoSuchJob
 from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.store import context_with
 
 CHECKED_EVERY = 60.0  # seconds of silence after which a job's state is read
 
@@ -123,7 +124,9 @@ class OutputReader:
         """Read, unless another reader reads the same."""
         key = jid, position
         if (task := self._reads.get(key)) is None:
-            task = self._reads[key] = asyncio.ensure_future(self._read(jid, position))
+            task = self._reads[key] = asyncio.get_running_loop().create_task(
+                self._read(jid, position), context=context_with(None)
+            )
             task.add_done_callback(lambda _: self._reads.pop(key))
         return await asyncio.shield(task)
 

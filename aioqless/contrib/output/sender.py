@@ -17,6 +17,7 @@ from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
 from aioqless.errors import AioqlessError, InvalidData
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait, is_on_loop
+from aioqless.store import context_with
 
 PAUSE = 0.05  # seconds between two calls
 OUTAGE_PAUSE = 0.5  # seconds before Redis is tried again
@@ -157,7 +158,9 @@ class OutputSender:
     def _note(self, run: RunOutput) -> None:
         self._runs[run] = None
         if self._task is None:
-            self._task = self._loop.create_task(self._send_all(), name="aioqless output")
+            self._task = self._loop.create_task(
+                self._send_all(), name="aioqless output", context=context_with(None)
+            )
 
     async def aclose(self) -> None:
         """Send no more."""

@@ -18,6 +18,7 @@ from aioqless.contrib.process_pool.ipc import (
     LENGTH,
     Emission,
     JobReply,
+    LockRenewed,
     ProgressReport,
     StopRequest,
     frame,
@@ -112,6 +113,11 @@ class Child:
         self.stopping = True
         if self._writer:
             self._writer.write(frame(StopRequest(reason)))
+
+    def renew_lock(self, deadline: float) -> None:
+        """Tell it until when the lock of its job lasts now, by time.monotonic."""
+        if self._writer:
+            self._writer.write(frame(LockRenewed(deadline)))
 
     def kill(self) -> None:
         """Kill it, and what its job has started."""

@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import math
 import os
 import pickle
 import queue
@@ -31,7 +32,9 @@ from aioqless.contrib.process_pool.ipc import (
     LENGTH,
     Emission,
     FunctionRef,
+    JobReply,
     JobRequest,
+    LockRenewed,
     ProgressReport,
     StopRequest,
     frame,
@@ -44,6 +47,7 @@ from aioqless.handlers import bulk_job as declare_bulk
 from aioqless.handlers import job as declare
 from aioqless.handlers.results import Next, Retry, Snooze, Throttled
 from aioqless.runtime import log, os_signals
+from aioqless.store import current_lock
 from aioqless.worker.outcome import check_returned, encode_result
 
 PR_SET_PDEATHSIG = 1
@@ -119,6 +123,23 @@ class Output:
         """Do nothing: all is sent at once."""
 
 
+class RunningLock:
+    """The lock of the running job, for the calls that its handler makes."""
+
+    def __init__(self, jobs: Sequence[Job], deadline: float) -> None:
+        self._jobs = jobs
+        self.until = deadline  # by time.monotonic; the worker renews it
+        self.lost = False
+
+    def deadline(self) -> float:
+        """Return until when it lasts at least; -inf if the run is to end."""
+        return -math.inf if self._jobs[0].stopped else self.until
+
+    def lose(self) -> None:
+        """Note that the run is to end."""
+        self.lost = True
+
+
 class Process:
     """Owns the socket and the running job."""
 
@@ -128,6 +149,7 @@ class Process:
         self._socket = os.fstat(worker.fileno())
         self._requests: queue.SimpleQueue[JobRequest | None] = queue.SimpleQueue()
         self._jobs: Sequence[Job] = ()
+        self._lock = RunningLock((), 0.0)
         self._cancel: Callable[[], object] | None = None  # how to cancel a coroutine that runs
         self._runner = asyncio.Runner()
         self._sending = threading.Lock()  # threads of a job may emit, too
@@ -141,7 +163,10 @@ class Process:
                 match pickle.loads(messages.read(LENGTH.unpack(length)[0])):
                     case JobRequest(jobs=jobs) as request:
                         self._jobs = jobs
+                        self._lock = RunningLock(jobs, request.deadline)
                         self._requests.put(request)
+                    case LockRenewed(deadline):
+                        self._lock.until = deadline
                     case StopRequest(reason) if self._jobs:
                         for job in self._jobs:
                             job.stop(reason)
@@ -163,6 +188,8 @@ class Process:
         with self._runner:
             while request := self._requests.get():
                 reply = contextvars.Context().run(self._perform, request)
+                if self._lock.lost:
+                    reply = frame(JobReply(lost=True))
                 if os.getpid() != self._pid:  # a fork of the handler, which returned from it
                     os._exit(1)
                 self._jobs = ()
@@ -184,6 +211,7 @@ class Process:
     def _perform(self, request: JobRequest) -> bytes:
         jobs, job = request.jobs, request.jobs[0]
         try:
+            current_lock.set(self._lock)
             unpack(request.variables)
             handler = _handler(request.function, job.klass, request.is_bulk)
             for each in jobs:

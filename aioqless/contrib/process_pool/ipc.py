@@ -89,11 +89,15 @@ class FunctionRef:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """Asks a process to perform a job, or those of a bulk, whose results are stored or not."""
+    """Asks a process to perform a job, or those of a bulk, whose results are stored or not.
+
+    The lock lasts until `deadline`, by time.monotonic, which all processes share.
+    """
 
     function: FunctionRef
     jobs: Sequence[Job]
     variables: Variables
+    deadline: float
     stores_result: bool = False
     is_bulk: bool = False
 
@@ -103,6 +107,13 @@ class StopRequest:
     """Asks a process to stop its job."""
 
     reason: StopReason
+
+
+@dataclass(frozen=True)
+class LockRenewed:
+    """Tells a process until when the lock of its job lasts now."""
+
+    deadline: float
 
 
 @dataclass(frozen=True)
@@ -126,12 +137,14 @@ class ProgressReport:
 class JobReply:
     """How a call of a handler ended.
 
-    `error` is pickled, with its traceback; `data` is each job's, where the handler changed it.
+    `error` is pickled, with its traceback; `data` is each job's, where the handler changed it. The
+    run is `lost` if its calls to Redis got no answer while its lock lasted.
     """
 
     result: object = None
     data: Sequence[bytes | None] = ()
     error: tuple[bytes, str] | None = None
+    lost: bool = False
 
 
 def frame(message: object) -> bytes:

@@ -65,18 +65,25 @@ class ProcessPool:
         """
         function, stores_result = self._functions[handler.klass], bool(handler.result_ttl)
         run, jobs = runs[0], [each.job.detach() for each in runs]
-        request = frame(JobRequest(function, jobs, pack(), stores_result, handler.is_bulk))
+        variables = pack()
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         child = self._take()
         try:
-            reply = await self._perform(child, runs, request)
+            request = JobRequest(
+                function, jobs, variables, run.deadline, stores_result, handler.is_bulk
+            )
+            reply = await self._perform(child, runs, frame(request))
         finally:
             self._take_back(child)
             self._slots.release_on_behalf_of(run)
         for each, data in zip(runs, reply.data, strict=False):
             if data is not None:
                 each.job.data = job_data.decode(data.decode())
+        if reply.lost:
+            for each in runs:
+                each.stop("lost")
+            raise asyncio.CancelledError
         if reply.error is not None:
             raise error_of(reply.error)
         return reply.result
@@ -86,20 +93,25 @@ class ProcessPool:
         child.stopping = False
         working = asyncio.ensure_future(self._start_and_perform(child, runs, request))
         killing: asyncio.TimerHandle | None = None
-        interval, seen = CHECK_INTERVAL, time.monotonic()
+        run, deadline = runs[0], runs[0].deadline
+        shortest = min(CHECK_INTERVAL, run.lock / 3)  # locks are renewed as often
+        interval, seen = shortest, time.monotonic()
         while not working.done():
             try:
                 if (await asyncio.wait([working], timeout=interval))[0]:
                     break
+                if run.deadline != deadline:
+                    deadline = run.deadline
+                    child.renew_lock(deadline)
                 if pid := child.suspended:
                     seconds = round(time.monotonic() - seen, 3)
                     log.warning("job.process_suspended", pid=pid, seconds=seconds)
                     interval *= 2
                 else:
-                    interval, seen = CHECK_INTERVAL, time.monotonic()
+                    interval, seen = shortest, time.monotonic()
             except asyncio.CancelledError:
                 if killing is None:
-                    child.stop(runs[0].job.stopped or "shutdown")
+                    child.stop(run.job.stopped or "shutdown")
                     killing = asyncio.get_running_loop().call_later(self._kill_after, child.kill)
         if killing is not None:
             killing.cancel()
