@@ -134,6 +134,14 @@ async def kill_redis(stage: Stage) -> None:
     await stage.server.start()
 
 
+async def take_redis_away(stage: Stage) -> None:
+    for how in ("steps", "items", "speak"):
+        await stage.add(how, 0.5, count=4)
+    stage.server.kill()
+    await asyncio.sleep(0.3 * 100 ** stage.chance.random())
+    await stage.server.start()
+
+
 async def stall_redis(stage: Stage) -> None:
     seconds = stage.chance.uniform(0.5, 1.5 * stage.lock_lifetime)
     if stage.chance.random() < 0.5:
@@ -322,6 +330,12 @@ KINDS = (
         "kill-redis",
         "`kill -9` of Redis; started again within 1.5 s from its AOF (`appendfsync always`)",
         kill_redis,
+    ),
+    Kind(
+        "redis-away",
+        "`kill -9` of Redis for 0.3 to 30 s, while jobs make steps, calls, cursors and output",
+        take_redis_away,
+        alone=True,
     ),
     Kind(
         "stall-redis",

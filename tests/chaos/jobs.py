@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError
 
 import aioqless
 from aioqless.errors import WrongState
@@ -48,6 +48,7 @@ FIRST, SECOND, WANTED = "first", "second", "wanted"
 # bulk          runs together with others
 # kill          kills its worker in the middle of a bulk, and not when it runs alone
 # poison        kills its worker
+# (None of them retries an outage of Redis: calls of a handler wait for it.)
 # (They wait with Event.wait: time.sleep fails under libfaketime when a clock is set.)
 
 ledger = Ledger(Path(os.environ["CHAOS_LEDGER"]), "worker")
@@ -69,7 +70,7 @@ def noted(job: aioqless.Job[Any]) -> Iterator[Run]:
     except (aioqless.Retry, aioqless.Fail) as wanted:
         run.how = type(wanted).__name__.lower()
         raise
-    except RedisError:
+    except NoPermissionError:
         run.how = "retry"
         raise
     except aioqless.Throttled:
@@ -79,7 +80,7 @@ def noted(job: aioqless.Job[Any]) -> Iterator[Run]:
         run.how = "parked"
         raise
     except asyncio.CancelledError:
-        run.how = f"stopped: {job.stopped}"
+        run.how = "parked" if job.parked is not None else f"stopped: {job.stopped}"
         raise
     finally:
         ledger.note("end", job.jid, job.fence, run.how, job.expires)
@@ -111,7 +112,7 @@ def in_thread(job: aioqless.Job[Any], how: str, seconds: float) -> None:
         threading.Event().wait(seconds)
 
 
-@aioqless.job(klass="chaos.steps", retry_on=RedisError, backoff=fixed(0.2))
+@aioqless.job(klass="chaos.steps", retry_on=NoPermissionError, backoff=fixed(0.2))
 async def make_steps(job: aioqless.Job[Any], how: str, seconds: float) -> None:
     async def effect() -> str:
         token = secrets.token_hex(8)
@@ -130,7 +131,7 @@ async def make_steps(job: aioqless.Job[Any], how: str, seconds: float) -> None:
         ledger.note("stored", job.jid, "answer", answer)
 
 
-@aioqless.job(klass="chaos.dies", retry_on=RedisError, backoff=fixed(0.2))
+@aioqless.job(klass="chaos.dies", retry_on=NoPermissionError, backoff=fixed(0.2))
 async def die_in_step(job: aioqless.Job[Any], how: str, seconds: float) -> None:
     async def effect() -> str:
         token = secrets.token_hex(8)
@@ -144,7 +145,7 @@ async def die_in_step(job: aioqless.Job[Any], how: str, seconds: float) -> None:
             ledger.note("stored", job.jid, name, await job.step(name, effect))
 
 
-@aioqless.job(klass="chaos.items", retry_on=RedisError, backoff=fixed(0.2))
+@aioqless.job(klass="chaos.items", retry_on=NoPermissionError, backoff=fixed(0.2))
 async def do_items(job: aioqless.Job[Any], how: str, seconds: float) -> None:
     with noted(job):
         async with job.cursor("items", int) as items:
@@ -155,7 +156,7 @@ async def do_items(job: aioqless.Job[Any], how: str, seconds: float) -> None:
                 items.advance(number + 1)
 
 
-@aioqless.job(klass="chaos.speak", retry_on=RedisError, backoff=fixed(0.2))
+@aioqless.job(klass="chaos.speak", retry_on=NoPermissionError, backoff=fixed(0.2))
 async def speak(job: aioqless.Job[Any], how: str, seconds: float) -> None:
     with noted(job):
         for number in range(VALUES):
@@ -163,7 +164,7 @@ async def speak(job: aioqless.Job[Any], how: str, seconds: float) -> None:
             await asyncio.sleep(seconds / VALUES)
 
 
-@aioqless.job(klass="chaos.called", queue=SECOND, retry_on=RedisError, backoff=fixed(0.2))
+@aioqless.job(klass="chaos.called", queue=SECOND, retry_on=NoPermissionError, backoff=fixed(0.2))
 async def called(
     job: aioqless.Job[Any],
     how: str,
@@ -188,5 +189,5 @@ async def take_many(jobs: list[aioqless.Job[Any]]) -> None:
 
 
 @aioqless.on_finish(*ENDS)
-def record_outcome(job: aioqless.Job[Any], end: str, **fields: Any) -> None:
+async def record_outcome(job: aioqless.Job[Any], end: str, **fields: Any) -> None:
     ledger.note("told", job.jid, job.fence, end)

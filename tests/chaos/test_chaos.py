@@ -15,7 +15,7 @@ BRIEF = Plan(strikes=2, rate=100, jobs=100, workers=2, heartbeat=1.0, grace=0.5,
 # The most frequent faults in production, one for each part that may fail; each takes five seconds
 # of CPU time. The last one combines many kinds.
 ALWAYS = {
-    *("kill-worker", "stop-worker", "kill-redis", "stall-redis", "cut-line", "drop-replies"),
+    *("kill-worker", "stop-worker", "kill-redis", "redis-away", "stall-redis", "cut-line", "drop-replies"),
     "throttle",
     TOGETHER.name,
 }
