@@ -63,6 +63,8 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
         "child": '{"queue":"mail","klass":"Pay","data":"{}"}'}),
     (("emit",), {"worker": "ann", "now": 10, "batch": [{"jid": "a", "fence": "2", "start": 0,
         "count": 2, "values": "[1,2]", "ttl": 60}]}),
+    (("emit_end",), {"jid": "a", "worker": "ann", "now": 10, "fence": "2", "start": 3,
+        "values": "[]", "ttl": 60}),
     (
         ("decline",),
         {"jid": "a", "worker": "ann", "now": 10, "delay": 5, "timeout": 600, "group": "g"}

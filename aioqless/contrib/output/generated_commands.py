@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from aioqless.store import Call, ExtensionCommands
-from aioqless.store.call import BatchEncoder, encode, encode_optional, read_answers, read_texts
+from aioqless.store.call import (
+    BatchEncoder,
+    encode,
+    encode_optional,
+    read_answers,
+    read_nothing,
+    read_texts,
+)
 
 
 class EmitRow(TypedDict):
@@ -42,6 +49,22 @@ class OutputCommands(ExtensionCommands):
         argv += _encode_emit_batch(batch)
         return Call(
             self.send, "emit", read_answers, [encode(self.namespace)], argv, request, writes=True,
+        )
+
+    def emit_end(
+        self, *, jid: str, worker: str, now: float | None = None, fence: int | str, start: int,
+        values: str | bytes, ttl: int, keep: str | None = None, request: str | None = None,
+    ) -> Call[None]:
+        """Store how many values a run has emitted, of which Redis has refused the last ones."""
+        argv = [
+            encode(jid), encode(worker), self._encode_time(now), encode(fence), encode(start),
+            encode(values), encode(ttl),
+        ]
+        if keep is not None:
+            argv += [b"keep", encode(keep)]
+        return Call(
+            self.send, "emit_end", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
         )
 
     def output(

@@ -108,13 +108,18 @@ class RunOutput:
         return 0 if self._size else self.job.max_data
 
     async def flush(self) -> None:
-        """Wait until Redis has taken or refused all that was emitted."""
+        """Wait until Redis has taken or refused all that was emitted.
+
+        It has the number of values then, by which readers see how many of the last ones it lacks.
+        """
         while self._size and not self._refused:
             self._sent.clear()
             await self._sent.wait()
         if self.dropped:
             log.warning("job.output_dropped", jid=self.job.jid, values=self.dropped)
             self.dropped = 0
+            if not self._refused:
+                await self._sender.send_end(self, self._emitted)
 
     def take(self) -> list[Chunk]:
         """Return what has to be sent, which `settle` then must be called for."""
@@ -177,6 +182,27 @@ class OutputSender:
                 await asyncio.sleep(PAUSE)
         finally:
             self._task = None
+
+    async def send_end(self, run: RunOutput, emitted: int) -> None:
+        """Store how many values a run has emitted, until Redis has answered."""
+        job = run.job
+        while True:
+            try:
+                await self._commands.emit_end(
+                    jid=job.jid,
+                    worker=job.worker,
+                    fence=str(job.fence),
+                    start=emitted,
+                    values=self._codec.encode_result(b"[]", bound_to(job.jid)),
+                    ttl=run.ttl,
+                    keep="1" if run.keep else None,
+                )
+                return
+            except AioqlessError:  # the job is no longer this run's
+                return
+            except (*UNAVAILABLE, exceptions.NoPermissionError) as error:
+                log.debug("output.delayed", error=str(error))
+                await asyncio.sleep(OUTAGE_PAUSE)
 
     async def _send(self, chunks: list[tuple[RunOutput, Chunk]]) -> None:
         by_worker: dict[str, list[tuple[RunOutput, Chunk]]] = {}

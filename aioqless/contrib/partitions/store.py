@@ -40,7 +40,7 @@ MOST_PER_CALL = 1000  # items of a page
 # answers, leases of workers' names; of extensions the log of user actions, sessions, metrics.
 _IN_FIRST = ("remote_", "name_lease_")
 _EXTENSIONS_IN_FIRST = ("audit_log", "session", "metrics", "metrics_report", "mark")
-_EXTENSIONS_OF_JOBS = ("output", "signal", "steps")  # whose first argument is a jid
+_EXTENSIONS_OF_JOBS = ("emit_end", "output", "signal", "steps")  # whose first argument is a jid
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
 _STEP = 1 << 32  # between the offsets of two partitions
 

@@ -6,10 +6,11 @@ import asyncio
 import threading
 from contextlib import aclosing
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
-from aioqless import Client, Job, Retry, Settings, Worker, job
+from aioqless import Client, Inject, Job, Retry, Settings, Worker, job
 from aioqless.client.job import JobState
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.output import Emitted, Ended, Missed, Output, Restarted
@@ -294,6 +295,41 @@ async def test_outage_delays_output_and_the_handler_continues(
             emitted.set()
             found = await reading
     assert values(found) == ["before", *range(100)]
+
+
+@pytest.mark.parametrize("runs_before", [0, 1])
+async def test_readers_miss_what_a_full_redis_refuses_at_the_end_of_a_run(
+    own_server: OwnServer, runs_before: int
+) -> None:
+    @job(retries=runs_before)
+    async def handler(job: Job, client: Client = Inject) -> None:
+        job.emit("a")
+        await job.flush_output()
+        if job.remaining:
+            raise Retry(delay=0)
+        await client.redis.config_set("maxmemory", "1")
+        for number in range(3):
+            job.emit(number)
+
+    @job(retries=runs_before)
+    async def silent(job: Job, client: Client = Inject) -> None:
+        if job.remaining:
+            job.emit("a")
+            raise Retry(delay=0)
+        await client.redis.config_set("maxmemory", "1")
+        for number in range(3):
+            job.emit(number)
+
+    async with Client(own_server.url) as client:
+        for each in (handler, silent):
+            jid = await client.put(each.data())
+            async with worker(client, each):
+                await client.jobs.wait(jid, 30)
+            found = [output async for output in client.jobs.output(jid)]
+            *_, missed, ended = found
+            assert missed == Missed(3, ANY) and isinstance(ended, Ended)
+            assert values(found) == (["a"] if each is handler else [])
+            await client.redis.config_set("maxmemory", "0")
 
 
 async def test_closed_client_sends_no_more(own_server: OwnServer) -> None:

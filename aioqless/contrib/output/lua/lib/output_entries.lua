@@ -8,7 +8,8 @@ local MOST_BYTES = 8388608
 local BYTES_PER_ENTRY = 64
 local RUN, SIZE, VALUES = 2, 4, 6
 
--- Append values to the output of a job. A call that is sent again appends nothing.
+-- Append values to the output of a job. A call that is sent again appends nothing. Without values
+-- it notes how many there were, if Redis lacks the last ones.
 function output_entries.append(job, start, count, values, ttl, keep)
   local key, generation, number, done, size = keys.output(job.jid), job.fence, 0, 0, 0
   local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
@@ -22,7 +23,7 @@ function output_entries.append(job, start, count, values, ttl, keep)
     end
     if fence == job.fence then done = tonumber(emitted) end
   end
-  if start < done then return end
+  if start < done or start + count == done then return end
   number, size = number + start - done + count, size + #values + BYTES_PER_ENTRY
   redis.call('XADD', key, string.format('%s-%d', generation, number),
     'run', string.format('%s:%d', job.fence, start + count), 'size', string.format('%d', size),
