@@ -7,6 +7,7 @@ recurrence.py        Recurrence             the schedule of a recurring job
 retry_policy.py      RetryPolicy            which errors are retried, and after how long
 decorator.py         job, bulk_job          makes a handler of a function; stores nothing
 resources.py         resource, lifespan     what a worker opens and injects, and background tasks
+put_call.py          PutCall                what `handler.put` returns, to be awaited
 middleware_stack.py  middleware, on_finish  what wraps each run, and hooks for its end
 lag_alerts.py        on_lag                 hooks for queues that lag behind
 discovery.py         declared               collects all these from modules when a worker starts

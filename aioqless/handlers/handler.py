@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Literal, TypeAlias, cast
 
 import msgspec
@@ -15,6 +19,7 @@ from aioqless.client.json_types import JsonType
 from aioqless.client.put import NONE, Branch, Jid, Names, NewJob
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
 from aioqless.errors import InvalidData, UnknownKlass
+from aioqless.handlers.put_call import PutCall
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.handlers.signature import HandlerTypes, Takes
@@ -26,10 +31,19 @@ METHODS = ("process", "perform")
 # and compared by value.
 Loader: TypeAlias = Callable[[Callable[[], Any]], Callable[..., object]]
 
+F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P", default=...)  # what the function takes after the job
 R_co = TypeVar("R_co", covariant=True, default=Any)  # its result
 C = ParamSpec("C", default=...)  # what the function takes, the job included
 V_co = TypeVar("V_co", covariant=True, default=Any)  # what a call returns: R, or a coroutine
+
+
+def _marked(method: F) -> F:
+    """Mark a function that returns a coroutine, for `iscoroutinefunction`; return it."""
+    if sys.version_info >= (3, 12):
+        return inspect.markcoroutinefunction(method)
+    method._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]  # noqa: SLF001
+    return method
 
 
 @suggest_put(
@@ -97,7 +111,8 @@ class Handler(Generic[P, R_co, C, V_co]):
         """
         return NewJob(self, self.takes.data(args, kwargs))
 
-    async def put(self, *args: P.args, **kwargs: P.kwargs) -> Jid[R_co]:
+    @_marked
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> PutCall[Jid[R_co]]:
         """Put (enqueue) a job for this handler: `await resize.put(path="a.png")`.
 
         It is put into the handler's queue, by the current client: `Client.current`. Options are
@@ -116,7 +131,12 @@ class Handler(Generic[P, R_co, C, V_co]):
             InvalidData: The function does not take these values.
             QueueFull: The queue, or Redis, has no room.
         """
-        return await Client.current().put(self.data(*args, **kwargs))
+        return PutCall(self.klass, partial(self._put, None, {}, *args, **kwargs))
+
+    async def _put(
+        self, queue: str | None, options: PutOptions, *args: P.args, **kwargs: P.kwargs
+    ) -> Jid[R_co]:
+        return await Client.current().put(self.data(*args, **kwargs), queue=queue, **options)
 
     def using(
         self, *, queue: str | None = None, **options: Unpack[PutOptions]
@@ -215,15 +235,17 @@ class PutUsing(Generic[P, R_co]):
     queue: str | None
     options: PutOptions
 
-    async def put(self, *args: P.args, **kwargs: P.kwargs) -> Jid[R_co]:
+    @_marked
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> PutCall[Jid[R_co]]:
         """Put (enqueue) a job with these options, as `Handler.put` does.
 
         Args:
             *args: What the function takes after the job; a T if it takes `Job[T]` alone.
             **kwargs: The same by name.
         """
-        job = self.handler.data(*args, **kwargs)
-        return await Client.current().put(job, queue=self.queue, **self.options)
+        handler = self.handler
+        begin = partial(handler._put, self.queue, self.options, *args, **kwargs)  # noqa: SLF001
+        return PutCall(handler.klass, begin)
 
 
 def _method_of(cls: type, klass: str, queue: str) -> Callable[..., object]:

@@ -6,7 +6,8 @@ They need no plugin for asyncio, and work with any.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,19 @@ import pytest
 if TYPE_CHECKING:
     from aioqless import Client
     from aioqless.testing import Clock, MemoryClient
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Fail a test in which the put of a handler was never awaited: its job was lost."""
+    if module := sys.modules.get("aioqless.handlers.put_call"):
+        module.forgotten.clear()
+    result = yield
+    module = sys.modules.get("aioqless.handlers.put_call")
+    if module is not None and module.forgotten:
+        where = "; ".join(module.forgotten)
+        pytest.fail(f"{where}; write `await` before the call, or use SyncClient", pytrace=False)
+    return result
 
 
 @pytest.fixture(scope="session")

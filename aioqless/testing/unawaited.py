@@ -9,6 +9,7 @@ from pathlib import Path
 from types import CoroutineType
 
 from aioqless.errors import AioqlessError
+from aioqless.handlers.put_call import forgotten as forgotten_puts
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -19,15 +20,18 @@ def refuse_unawaited() -> Iterator[None]:
 
     Python only warns, from where the coroutine is deleted; the other warnings are passed on.
     """
+    forgotten_puts.clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         yield
     forgotten = [each for each in caught if _is_own(each.source)]
+    puts = list(forgotten_puts)
     for each in caught:
         if each not in forgotten:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    if forgotten:
-        where = "; ".join(f"{each.filename}:{each.lineno}: {each.message}" for each in forgotten)
+    if forgotten or puts:
+        found = [f"{each.filename}:{each.lineno}: {each.message}" for each in forgotten]
+        where = "; ".join([*found, *puts])
         raise AioqlessError(f"{where}; write `await` before the call")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import aioqless
 from aioqless import Client, Job, job
+from aioqless.handlers.put_call import forgotten
 from aioqless.testing import perform
 
 
@@ -139,3 +141,54 @@ async def test_closed_client_says_so(client: Client) -> None:
         await another.put(ada)
     with pytest.raises(RuntimeError, match="the client isn't connected"):
         await Client(client.url).put(ada)
+
+
+def test_put_of_a_handler_that_is_not_awaited_is_an_error_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any], name: str) -> None: ...
+
+    def view() -> None:  # what a Celery user writes for `.delay()`
+        greet.put(name="Ada")  # type: ignore[unused-coroutine]
+        greet.using(delay=60).put(name="Bo")  # type: ignore[unused-coroutine]
+
+    view()
+    forgotten.clear()  # else the plugin fails this test
+    first = view.__code__.co_firstlineno
+    found = [
+        (record.levelname, *(record.args[name] for name in ("event", "klass", "where")))
+        for record in caplog.records
+        if isinstance(record.args, dict)
+    ]
+    assert found == [
+        ("ERROR", "put.not_awaited", "Greet", f"{__file__}:{first + line}") for line in (1, 2)
+    ]
+    assert "SyncClient" in caplog.text and "`await`" in caplog.text
+
+
+def test_put_of_a_handler_can_be_run_in_every_way_that_a_coroutine_can(
+    redis_url: str, namespace: str
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any], name: str = "") -> None: ...
+
+    async def put_all() -> None:
+        async with Client(redis_url, namespace=namespace) as client:
+            await greet.put(name="awaited")
+            await asyncio.create_task(greet.put(name="task"))
+            await asyncio.gather(greet.put(), greet.using(priority=1).put())
+            await asyncio.wait_for(greet.put(), 60)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(greet.put())
+            assert await client.queue("default").length() == 6
+        with pytest.raises(RuntimeError):
+            await greet.put()
+
+    asyncio.run(put_all())
+    with pytest.raises(RuntimeError, match="no client is open"):
+        asyncio.run(greet.put(name="without a client"))
+    call = greet.put()
+    assert asyncio.iscoroutinefunction(greet.put) and asyncio.iscoroutine(call)
+    call.close()
+    assert not forgotten

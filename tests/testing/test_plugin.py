@@ -77,3 +77,22 @@ def test_fixtures_work_in_both_modes_of_pytest_asyncio(
 ) -> None:
     (tmp_path / "test_app.py").write_text(COROUTINES.format(mark=mark), "utf-8")
     assert "2 passed" in run_pytest(tmp_path, "-o", f"asyncio_mode={mode}")
+
+
+FORGETS = """
+import aioqless
+
+@aioqless.job
+async def greet(job: aioqless.Job) -> None: ...
+
+def test_view():
+    greet.put()
+"""
+
+
+def test_test_in_which_a_put_was_never_awaited_fails(tmp_path: Path) -> None:
+    (tmp_path / "test_app.py").write_text(FORGETS, "utf-8")
+    with pytest.raises(
+        AssertionError, match=r"test_app\.py:8: the put of .*greet was never awaited"
+    ):
+        run_pytest(tmp_path)
