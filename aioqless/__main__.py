@@ -5,6 +5,8 @@ import sys
 from aioqless import __version__
 from aioqless.runtime import os_signals
 
+INTERRUPTED = 130  # exit code, as of a shell
+
 
 def main() -> None:
     """Run the command line.
@@ -15,9 +17,11 @@ def main() -> None:
         print(f"aioqless {__version__}")
         return
     if sys.argv[1:2] == ["worker"]:
-        os_signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
-    from aioqless.cli import main as cli
-
+        os_signals.prepare_worker()
+    try:
+        from aioqless.cli import main as cli
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     cli.main()
 
 

@@ -122,7 +122,8 @@ def import_module(name: str) -> ModuleType:
     Raises:
         AioqlessError: if it doesn't exist; other errors within it pass with their traceback.
     """
-    if (here := str(Path.cwd())) not in sys.path:
+    here = _find_current_directory()
+    if here is not None and here not in sys.path:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
@@ -134,5 +135,14 @@ def import_module(name: str) -> ModuleType:
             meant = ".".join(Path(meant).with_suffix("").parts)
         hint = "" if meant == name else f"; did you mean {meant!r}?"
         raise AioqlessError(
-            f"there is no module {name!r} in {Path.cwd()} nor among those installed{hint}"
+            f"there is no module {name!r} in {here or 'the deleted current directory'} nor among "
+            f"those installed{hint}"
         ) from None
+
+
+def _find_current_directory() -> str | None:
+    """Return the current directory; None if it was deleted, as that of an old release."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return None

@@ -110,9 +110,13 @@ class RedisAccess:
         """Return the store that all parts of the client share."""
         name, timeout = self.name, self.timeout
         connection, durable = self._connect(name, timeout / ATTEMPTS), None
+        if isinstance(connection, Connection):
+            connection.bind(asyncio.get_running_loop())
         if self._durability is not None:
             extra = self._durability.timeout
             dedicated = self._connect(f"{name}.durable", timeout / ATTEMPTS + extra)
+            if isinstance(dedicated, Connection):
+                dedicated.bind(asyncio.get_running_loop())
             durable, timeout = DurableWrites(dedicated, self._durability), timeout + extra
         return self._store_over(connection, timeout, durable)
 

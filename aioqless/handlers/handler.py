@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeAlias, cast
@@ -112,7 +112,7 @@ class Handler(Generic[P, R_co, C, V_co]):
         return NewJob(self, self.takes.data(args, kwargs))
 
     @_marked
-    def put(self, *args: P.args, **kwargs: P.kwargs) -> PutCall[Jid[R_co]]:
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Jid[R_co]]:
         """Put (enqueue) a job for this handler: `await resize.put(path="a.png")`.
 
         It is put into the handler's queue, by the current client: `Client.current`. Options are
@@ -236,7 +236,7 @@ class PutUsing(Generic[P, R_co]):
     options: PutOptions
 
     @_marked
-    def put(self, *args: P.args, **kwargs: P.kwargs) -> PutCall[Jid[R_co]]:
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Jid[R_co]]:
         """Put (enqueue) a job with these options, as `Handler.put` does.
 
         Args:

@@ -22,7 +22,7 @@ from aioqless.redis.error_replies import (
     SlotMoved,
 )
 from aioqless.redis.redis_py import Topology, connect
-from aioqless.redis.resp_protocol import RedisCommand, Reply, RespProtocol, Word
+from aioqless.redis.resp_protocol import OTHER_LOOP, RedisCommand, Reply, RespProtocol, Word
 from aioqless.redis.topology import read_topology
 from aioqless.runtime.tasks import cancel_and_wait
 
@@ -90,6 +90,11 @@ class Connection:
         self._protocol: RespProtocol | None = None
         self._connecting: asyncio.Task[Exception | None] | None = None
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Refuse calls on other event loops, also before it is first used."""
+        self._loop = loop
 
     async def execute(self, *command: Word) -> Reply:
         """Send one command and return its reply."""
@@ -142,6 +147,8 @@ class Connection:
         return protocol
 
     async def _wait_connected(self) -> RespProtocol:
+        if self._loop is not None and asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError(OTHER_LOOP)
         if not self._closed:
             if self._connecting is None or self._connecting.done():
                 self._connecting = asyncio.create_task(self._connect(), name="aioqless connection")

@@ -26,9 +26,18 @@ def handle(number: signal.Signals, act: Callable[[int, FrameType | None], object
         signal.raise_signal(number)
 
 
-def hold(*names: str) -> None:
-    """Hold signals back while the process starts: each is delivered when its handler is set."""
-    for name in names:
+def prepare_worker() -> None:
+    """Prepare the process of a worker for signals, before it imports what takes time.
+
+    What it may have inherited is undone: blocked signals, by which nothing could stop it, and an
+    ignored SIGCHLD, by which the kernel forgets the exit codes of its children. Signals that a
+    worker handles are held back: each is delivered when its handler is set.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for name in ("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT"):
         if number := getattr(signal, name, None):
             handle(number, lambda got, _: _held.add(got))
 

@@ -249,15 +249,20 @@ def run_main(*arguments: str) -> Ended:
 def start(folder: Path, environment: dict[str, str], client: Client, until: Until) -> Start:
     """Start a worker's process: `async with start("-q", "mail") as worker`.
 
-    The block starts when the worker is ready. If the process still runs at its end, it is killed.
+    The block starts when the worker is ready. `before` is called in the process first. If the
+    process still runs at its end, it is killed.
     """
 
     @asynccontextmanager
-    async def start(*options: str, begun: str = "worker.started") -> AsyncIterator[Running]:
+    async def start(
+        *options: str,
+        begun: str = "worker.started",
+        before: Callable[[], object] | None = None,
+    ) -> AsyncIterator[Running]:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "mail", "--namespace",
             client.namespace, *options,
-            cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE,
+            cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE, preexec_fn=before,
         )  # fmt: skip
         running = Running(process)
         reading = asyncio.create_task(running.read())

@@ -40,6 +40,36 @@ async def test_signal_lets_running_jobs_of_every_process_finish(
     assert [line["code"] for line in worker.logged("process.ended")] == [0, 0]
 
 
+def ignore_children() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+async def test_supervisor_that_inherits_an_ignored_sigchld_sees_exit_codes(
+    client: Client, start: Start, until: Until
+) -> None:
+    mail = client.queue("mail")
+    async with start("-w", "1", "--max-jobs", "1", before=ignore_children) as worker:
+        for jid in "ab":
+            await mail.put("Slow", jid=jid)
+        await until(lambda: len(worker.logged("process.replaced")) == 2)
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    assert not worker.logged("process.died")
+
+
+def block_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+
+
+@pytest.mark.parametrize("options", [(), ("-w", "1")])
+async def test_worker_that_inherits_blocked_signals_can_be_stopped(
+    start: Start, options: tuple[str, ...]
+) -> None:
+    async with start(*options, before=block_signals) as worker:
+        worker.process.terminate()
+        assert await worker.ended() == 0
+
+
 async def test_second_signal_kills_every_process(
     client: Client, start: Start, until: Until
 ) -> None:

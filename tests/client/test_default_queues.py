@@ -196,14 +196,18 @@ def test_client_of_a_job_is_refused_on_an_event_loop_of_its_thread(redis_url: st
     asyncio.run(within())
 
 
-def test_client_that_was_opened_on_another_event_loop_is_refused(redis_url: str) -> None:
+@pytest.mark.parametrize("used_before", [True, False])
+def test_client_that_was_opened_on_another_event_loop_is_refused(
+    redis_url: str, used_before: bool
+) -> None:
     async def put(client: Client) -> None:
         with pytest.raises(RuntimeError, match="opened on another event loop: open one for each"):
             await client.put("Greet")
 
     async def within() -> None:
         async with Client(redis_url, namespace="two-loops") as client:
-            assert await client.queues() == []
+            if used_before:
+                assert await client.queues() == []
             await asyncio.to_thread(asyncio.run, put(client))
             assert await client.queues() == []
 

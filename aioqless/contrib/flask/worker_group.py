@@ -23,7 +23,7 @@ group = AppGroup("aioqless", help="Run jobs.")
 @click.pass_context
 def worker(context: click.Context, arguments: tuple[str, ...]) -> None:
     """Run a worker; takes the arguments of `aioqless worker`."""
-    os_signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+    os_signals.prepare_worker()
     info = context.ensure_object(ScriptInfo)
     app = info.load_app()
 

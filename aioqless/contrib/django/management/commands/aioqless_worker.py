@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run a command line of manage.py."""
-        os_signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+        os_signals.prepare_worker()
         self._program, words = " ".join(argv[:2]), argv[2:]
         _, self._worker_words = self.create_parser(*argv[:2]).parse_known_args(words)
         own = _without(words, self._worker_words)
