@@ -13,6 +13,18 @@ from aioqless.store import Store, TickRow
 
 PAGE = 1000
 
+# Kinds of findings that other qless clients leave where they pop, complete, fail or cancel a job of
+# ours: they don't know what it has beyond theirs. No job waits for these entries for long.
+LEFT_BY_OTHERS = {
+    "bulk-not-gathering",
+    "holding-not-running",
+    "member-elsewhere",
+    "steps-without-job",
+    "turn-not-waiting",
+    "unique-without-job",
+    "without-turn",
+}
+
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One inconsistency.
@@ -26,6 +38,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
     fixed: bool
     about: dict[str, Json]
+
+    @property
+    def is_left_by_others(self) -> bool:
+        """Whether ordinary work of other qless clients leaves it."""
+        return self.problem in LEFT_BY_OTHERS
 
     @classmethod
     def from_record(cls, record: Mapping[str, Json]) -> Self:

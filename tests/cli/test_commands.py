@@ -246,6 +246,21 @@ async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) 
     assert await client.queue("mail").jids("waiting") == ["a"]
 
 
+async def test_what_other_clients_leave_by_design_is_no_problem_of_a_check(
+    client: Client, cli: Aioqless
+) -> None:
+    async with client.redis.pipeline() as left:  # as when another client completes the job
+        await client.queue("mail").put("Greet", jid="a", unique=Key("k"))
+        left.delete(f"{client.namespace}:j:a").zrem(f"{client.namespace}:q:mail-work", "a")
+        await left.execute()
+    found = await cli("check")
+    assert found.code == 0 and "unique-without-job" in found.out
+    assert "0 problems\n1 entry that other qless clients leave by design" in found.err
+    assert json.loads((await cli("check", "--json")).out)["left_by_others"] is True
+    assert (await cli("check", "--resolve")).code == 0
+    assert (await cli("check")).out == ""
+
+
 @pytest.mark.parametrize("command", ["queues", "check"])
 async def test_reason_why_jobs_wait_is_printed(client: Client, cli: Aioqless, command: str) -> None:
     await client.queue("mail").put("Greet")

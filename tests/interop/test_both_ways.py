@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Fail, Job, NewJob, Settings, Worker, WrongState, job
+from aioqless import Client, Fail, Job, Key, NewJob, Settings, Worker, WrongState, job
 from tests.conftest import Until
 from tests.interop.peer import at
 
@@ -237,6 +237,47 @@ async def test_limits_of_a_recurring_job_survive_another_client(ours: Client, pe
     assert peer.queues["mail"].pop().jid == "r-2"
     await recurring.update(max_runs=1)
     assert recurring.ended
+
+
+async def test_findings_that_ordinary_work_of_another_client_leaves_are_told_apart(
+    ours: Client, peer: Any
+) -> None:
+    for number in range(3):
+        await ours.queue("mail").put(
+            NewJob("Greet", {"n": number}), unique=Key(f"{number}"), fair_by=Key("acme")
+        )
+        peer.queues["mail"].pop().complete()
+    left = await ours.check()
+    assert {each.problem for each in left} == {"unique-without-job", "turn-not-waiting"}
+    assert all(each.is_left_by_others for each in left)
+
+
+@pytest.mark.parametrize("exhausted", [False, True])
+async def test_debounced_put_runs_after_another_client_has_failed_the_first(
+    ours: Client, peer: Any, exhausted: bool
+) -> None:
+    queue = ours.queue("mail")
+    options: dict[str, Any] = {"unique": Key("report"), "debounce": 0.001, "retries": 0}
+    first = await queue.put("Greet", {"n": 1}, **options)
+    theirs = await asyncio.to_thread(_pop, peer)
+    assert theirs.jid == first
+    second = await queue.put("Greet", {"n": 2}, **options)
+    assert (await found(ours, second)).state == "depends"
+    if exhausted:
+        theirs.retry()
+    else:
+        theirs.fail("broken", "no")
+    assert (await found(ours, first)).state == "failed"
+    await ours.internals.store.on_failure_sweep()
+    assert (await found(ours, second)).state in ("scheduled", "waiting")
+    (job,) = await queue.pop()
+    assert job.jid == second and job.data == {"n": 2}
+
+
+def _pop(peer: Any) -> Any:
+    while (job := peer.queues["mail"].pop()) is None:
+        pass
+    return job
 
 
 async def test_recurring_jobs_of_either_client_are_put_by_any_pop(ours: Client, peer: Any) -> None:

@@ -31,7 +31,10 @@ async def check(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="A line of JSON for each problem.")] = False,
 ) -> None:
-    """Check the consistency of the namespace; exit code 1 if a problem remains."""
+    """Check the consistency of the namespace; exit code 1 if a problem remains.
+
+    What other qless clients leave by design is listed last, and doesn't count as a problem.
+    """
     errors = make_console(errors=True)
     with client.partial_reads():
         with show_progress("looking", None) as advance:
@@ -39,15 +42,24 @@ async def check(
         if trouble := (await Archive(client.internals.store).state()).describe_problem(time.time()):
             errors.print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
         print_gaps(await client.coverage())
-    left = [problem for problem in problems if not problem.fixed]
+    others = [problem for problem in problems if problem.is_left_by_others]
+    own = [problem for problem in problems if not problem.is_left_by_others]
+    left = [problem for problem in own if not problem.fixed]
     kinds = {problem.problem for problem in left}
     if json:
         for problem in problems:
-            print_json_line({**problem.about, "problem": problem.problem, "fixed": problem.fixed})
-    elif problems:
-        _print_problems(problems)
-    fixed = f", {len(problems) - len(left)} fixed" if problems else ""
-    errors.print(pluralize(len(problems), "problem") + fixed)
+            state = {"fixed": problem.fixed, "left_by_others": problem.is_left_by_others}
+            print_json_line({**problem.about, "problem": problem.problem, **state})
+    else:
+        for each in (own, others):
+            if each:
+                _print_problems(each)
+    fixed = f", {len(own) - len(left)} fixed" if own else ""
+    errors.print(pluralize(len(own), "problem") + fixed)
+    if others:
+        what = pluralize(len(others), "entry", "entries")
+        done = "were deleted" if resolve else "are harmless; --resolve deletes them"
+        errors.print(f"{what} that other qless clients leave by design {done}", style="dim")
     if kinds - {"unreachable"} and not resolve and not json:
         errors.print("aioqless check --resolve fixes them without losing a job", style="dim")
     if left:

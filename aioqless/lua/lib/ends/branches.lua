@@ -133,7 +133,7 @@ function branches.sweep_page(group, offset, since, now)
   local recent = false
   for _, jid in ipairs(jids) do
     local f = redis.call('HMGET', keys.job(jid), 'x-cascade', 'x-on-failure', 'klass', 'failure',
-      'state', 'x-failures', 'time')
+      'state', 'x-failures', 'time', 'x-follow-up', 'x-constraints')
     local when = tonumber(string.match(f[4] or '', '"when":%s*(%-?[%d.]+)')) or 0
     if when >= math.floor(since) then
       recent = true
@@ -146,6 +146,10 @@ end
 
 -- React to a failure that no script of ours stored, or that mattered to nothing at that time.
 function branches.catch_up(jid, f, group, when, now)
+  if f[8] then
+    local own = job_constraints.read(f[9])
+    if own.debounce then debounce.hand_over(jid, own.unique, now) end
+  end
   local declared = redis.call('HGET', keys.on_failure(), f[3] or '')
   if declared and when <= tonumber(string.match(declared, '^%S+')) then declared = nil end
   if not (f[1] or f[2] or declared) then return end

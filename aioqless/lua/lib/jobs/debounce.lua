@@ -39,7 +39,7 @@ function debounce.join(put, options, own)
   end
   own.joins = {
     first = first, after = is_new and last or nil, is_follow_up = holder and holder ~= put.jid
-      or is_new and last ~= nil,
+      or is_new and last ~= nil, now = now,
   }
 end
 
@@ -49,6 +49,7 @@ function debounce.write(jid, joins, options)
   if joins.after then
     record.set_fields(joins.after, 'x-follow-up', jid)
     dependency.link(jid, {joins.after})
+    branches.note_use(joins.now)  -- another client may fail it
   elseif not joins.is_follow_up then  -- another client may have ended the job that held it
     dependency.unlink_all(jid)
   end
