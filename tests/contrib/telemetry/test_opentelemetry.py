@@ -137,7 +137,7 @@ async def test_runs_are_counted_by_outcome_and_measured(
     ("decision", "error"),
     [
         (Snooze(3600), None),
-        (Throttled(Limit("vendor"), 3600), None),
+        (Throttled(Limit("vendor", rate=(9, 60)), 3600), None),
         (Retry("later", delay=3600), None),
         (Parked(waits=("never",)), None),
         (Fail("no such customer"), "Fail"),
