@@ -24,8 +24,8 @@ def confirm(question: str, *, yes: bool, deletes: bool = True) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        warning = "This can't be undone; pass" if deletes else "Pass"
-        raise AioqlessError(f"{question} {warning} --yes to confirm")
+        warning = "This can't be undone" if deletes else "Nothing was changed"
+        raise AioqlessError(f"{question} {warning}; pass --yes to confirm")
     if not typer.confirm(question, err=True):
         raise AioqlessError("aborted: nothing was changed")
 
