@@ -16,20 +16,6 @@ nox.options.error_on_missing_interpreters = True
 # Tests start hundreds of processes: without bytecode, each would compile all that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# Tests of these programs are skipped where they are not installed, except with AIOQLESS_NO_SKIPS,
-# as in CI.
-OPTIONAL_PROGRAMS = {
-    "redis-server": "a system Redis beside the wheel's",
-    "sidekiq": "its client pushes jobs that are imported",
-    "faketime": "servers with wrong clocks",
-    "chromium": "the dashboard in a browser",
-    "nginx": "the dashboard behind a reverse proxy",
-    "java": "Spark, for the lake",
-    "pg_lsclusters": "PostgreSQL, for the outbox of Django",
-    "promtool": "the files for Prometheus",
-    "systemd-analyze": "the unit of a systemd service",
-}
-
 # Tests for the oldest dependencies: they use every extra except Spark.
 SMOKE = (
     "tests/unit/test_log.py",
@@ -141,6 +127,23 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def bare(session: nox.Session) -> None:
+    """Run the tests of optional programs without these: each must be skipped."""
+    install(session, "tests", extras="[private-redis]")
+    folder = Path(session.create_tmp()).absolute()
+    session.run("python", "-m", "tests.programs", str(folder / "bin"))
+    hidden = {
+        "PATH": str(folder / "bin"),
+        "HOME": str(folder),  # browsers and SDKs are in its caches
+        "PLAYWRIGHT_BROWSERS_PATH": str(folder),
+        "JAVA_HOME": None,
+        "AIOQLESS_NO_SKIPS": None,
+    }
+    marks = "program and not readers and not site"
+    session.run("python", "-m", "pytest", "-n", "2", "-m", marks, *session.posargs, env=hidden)
+
+
+@nox.session
 def long(session: nox.Session) -> None:
     """Run the long tests: every kind of fault, the lake on a cluster, more random calls."""
     run_tests(session, "-m", "long", *session.posargs)
@@ -149,11 +152,6 @@ def long(session: nox.Session) -> None:
 def run_tests(session: nox.Session, *arguments: str) -> None:
     """Run pytest on all processors."""
     install(session, "tests", extras="[private-redis]")
-    missing = [
-        f"{name} ({why})" for name, why in OPTIONAL_PROGRAMS.items() if not shutil.which(name)
-    ]
-    if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
-        session.error(f"missing on this machine: {', '.join(missing)}")
     processes = str((os.cpu_count() or 1) + 1)  # tests wait for servers much of their time
     session.run(
         "python", "-m", "pytest", "-n", processes, "--no-loadscope-reorder", *SLOWEST, *arguments

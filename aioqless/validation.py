@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -124,6 +125,17 @@ def _text_by(method: Callable[[object], str], value: object) -> str:
         return method(value).encode("utf-8", "backslashreplace").decode()
     except BaseException:  # a user's class may raise anything, SystemExit too
         return f"<{type_name(value)} whose text cannot be read>"
+
+
+def describe_json_error(text: bytes, error: Exception) -> str:
+    """Return why text is no JSON: what msgspec says, except of half of a surrogate pair."""
+    try:
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "JSON is malformed: a string has half of a surrogate pair"
+    except (ValueError, RecursionError):
+        pass
+    return to_text(error)
 
 
 def plain(text: str, *, lines: bool = False) -> str:

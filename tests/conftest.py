@@ -20,6 +20,7 @@ from aioqless import Client
 from aioqless.redis.connection import Connection
 from aioqless.store import ScriptStore
 from aioqless.testing import server
+from tests import programs
 from tests.server import OwnServer
 from tests.sharing import ByFile, group_of
 
@@ -32,7 +33,20 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(programs)  # its fixtures
+
+
+def pytest_sessionstart() -> None:
+    if os.environ.get("AIOQLESS_NO_SKIPS") and (lacking := programs.missing()):
+        pytest.exit(f"missing on this machine: {', '.join(lacking)}", 1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if programs.is_needed_by(item):
+            item.add_marker(pytest.mark.program)
     items.sort(key=lambda item: group_of(item.nodeid))
 
 

@@ -90,6 +90,7 @@ app = App(
     pretty_exceptions_enable=False,
     help=INTRODUCTION,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 

@@ -11,14 +11,16 @@ from pathlib import Path
 
 import msgspec
 
+from aioqless.cli.presentation.json_output import indent_json
 from aioqless.errors import AioqlessError
+from aioqless.validation import describe_json_error
 
 
 def read_data(argument: str) -> str:
     """Return the text that an argument names: JSON itself, `-` or `@FILE`.
 
     Raises:
-        AioqlessError: if the file can't be read.
+        ValueError: if the file can't be read.
     """
     if argument == "-":
         return sys.stdin.read()
@@ -27,19 +29,22 @@ def read_data(argument: str) -> str:
     try:
         return Path(argument[1:]).read_text("utf-8")
     except (OSError, UnicodeError) as error:
-        raise AioqlessError(f"the data can't be read from {argument[1:]!r}: {error}") from None
+        raise ValueError(f"the data can't be read from {argument[1:]!r}: {error}") from None
 
 
 def validate_json(text: str) -> msgspec.Raw:
     """Return the text as job data.
 
     Raises:
-        AioqlessError: if it isn't JSON, saying where.
+        ValueError: if it isn't JSON, saying where.
     """
+    encoded = text.encode(errors="surrogateescape")
     try:
-        msgspec.json.decode(text.encode())
+        msgspec.json.decode(encoded)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise AioqlessError(f"the data is not JSON: {error}") from None
+        raise ValueError(f"the data is not JSON: {describe_json_error(encoded, error)}") from None
+    except RecursionError:
+        raise ValueError("the data is nested too deeply") from None
     return msgspec.Raw(text.strip().encode())
 
 
@@ -54,26 +59,30 @@ def edit_json(text: str, name: str) -> str | None:
             file that keeps it.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    before = msgspec.json.format(text.encode(), indent=2)
+    before = indent_json(text)
     suffix = f"-{''.join(c for c in name if c.isalnum())[:32]}.json"
     descriptor, file_name = tempfile.mkstemp(prefix="aioqless-", suffix=suffix)
     path = Path(file_name)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(before + b"\n")
+        file.write(before.encode(errors="backslashreplace") + b"\n")
     try:
         _run_editor(editor, path)
     except AioqlessError:
         path.unlink()
         raise
-    after = path.read_text("utf-8")
+    written = path.read_bytes()
+    if written.rstrip(b"\n") == before.encode(errors="backslashreplace"):
+        path.unlink()
+        return None
     try:
-        same = msgspec.json.format(after.encode(), indent=2) == before
-    except msgspec.DecodeError as error:
+        after = written.decode()
+        msgspec.json.format(written)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise AioqlessError(
             f"the text is not JSON: {error}. It is kept: aioqless edit {name} --data @{path}"
         ) from None
     path.unlink()
-    return None if same else after.strip()
+    return None if indent_json(after) == before else after.strip()
 
 
 def _run_editor(editor: str, path: Path) -> None:

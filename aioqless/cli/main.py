@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import pkgutil
 import sys
@@ -28,11 +29,14 @@ _WRITE_ERRORS = (
     errno.EFBIG,
     errno.EBADF,
 )
+OPTIONS_OF_COMMANDS = ("--url", "--namespace", "--partitions", "--json")
 
 
 def main() -> None:
     """Run the command that argv names, and exit."""
     _open_closed_descriptors()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # in a locale without UTF-8, as on standard error
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             if sys.argv[1:2] == ["worker"]:
@@ -62,7 +66,7 @@ def _run_app() -> None:
     completing = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
     words = completing.split() if completing else sys.argv
     command = words[1] if len(words) > (2 if completing else 1) else None
-    if "_AIOQLESS_COMPLETE" not in os.environ and command in (None, "--help"):
+    if "_AIOQLESS_COMPLETE" not in os.environ and command in (None, "--help", "-h"):
         print(render_help())
         try:
             installed = find_spec("typer")
@@ -71,6 +75,8 @@ def _run_app() -> None:
         if installed is None:
             print(_describe_extras())
         sys.exit(USAGE if command is None else 0)
+    if command and not completing and command.partition("=")[0] in OPTIONS_OF_COMMANDS:
+        _exit(f"{command} is an option of commands: write it after the command", USAGE)
     extension = read_extension_commands().get(command or "")
     with require_extra(extension["extra"] if extension else "cli"):
         load_command(command)

@@ -292,6 +292,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _console_renderer(terminal: bool) -> ConsoleRenderer:
+    # The first parameter, the width of the event, has had several names.
     if terminal:  # the default of `colors` depends on the system
-        return ConsoleRenderer(pad_event_to=20, sort_keys=False)
-    return ConsoleRenderer(pad_event_to=20, sort_keys=False, colors=False)
+        return ConsoleRenderer(20, sort_keys=False)
+    return ConsoleRenderer(20, sort_keys=False, colors=False)

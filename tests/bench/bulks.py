@@ -21,6 +21,7 @@ import psycopg
 from aioqless import Client, Handler, Inject, Job, Settings, Worker, bulk_job, job, resource
 from aioqless.testing import server
 from tests.contrib.django.postgresql import running_server
+from tests.programs import find
 
 SLOTS = 20
 SIZE = 100
@@ -109,7 +110,10 @@ async def measure(url: str, folder: Path, handler: Handler, count: int) -> str:
 def main(count: int = 10_000) -> None:
     """Measure both, twice: the first round loads scripts and caches."""
     logging.getLogger("aioqless").setLevel(logging.ERROR)
-    with tempfile.TemporaryDirectory() as name, running_server(Path(name)):
+    with (
+        tempfile.TemporaryDirectory() as name,
+        running_server(find("postgresql") or "initdb", Path(name)),
+    ):
         for _ in range(2):
             handlers: tuple[Handler, ...] = (single, many)
             for handler in handlers:

@@ -15,8 +15,9 @@ from pathlib import Path
 from tests.chaos import report
 from tests.chaos.clocks import OFFSETS, measure
 from tests.chaos.faults import KINDS, TOGETHER, Kind
-from tests.chaos.trial import Plan, faketime, run_trial
+from tests.chaos.trial import Plan, run_trial
 from tests.chaos.verdict import Verdict
+from tests.programs import find
 
 # not one of the repeated faults: failover to replicas with other clocks
 CLOCKS = "fail-over-clocks"
@@ -26,9 +27,9 @@ def main() -> None:
     options = _options()
     plan = replace(Plan(), strikes=options.strikes, rate=options.rate, jobs=options.jobs)
     kinds = [kind for kind in (*KINDS, TOGETHER) if not options.only or kind.name in options.only]
-    if (
-        any(kind.clocks for kind in kinds) or CLOCKS in (options.only or [CLOCKS])
-    ) and not faketime():
+    if (any(kind.clocks for kind in kinds) or CLOCKS in (options.only or [CLOCKS])) and not find(
+        "faketime"
+    ):
         sys.exit(
             "what sets clocks needs libfaketime: install Debian's faketime, or leave it out by "
             "--only"

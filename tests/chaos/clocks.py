@@ -18,8 +18,8 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from aioqless import Client, Job, LockLost, Settings, Worker, job
-from tests.chaos.trial import faketime
 from tests.client.proxy import Proxy
+from tests.programs import find
 from tests.server import free_port
 from tests.servers.processes import (
     wheel,
@@ -59,7 +59,7 @@ async def redis_server(
     """Start a server whose clock is `clock` s ahead, or as far as a file says at any time."""
     port = free_port()
     environment = dict(os.environ)
-    if (clock or clock_file) and (library := faketime()):
+    if (clock or clock_file) and (library := find("faketime")):
         environment |= {
             "LD_PRELOAD": library,
             **(

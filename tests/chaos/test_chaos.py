@@ -8,8 +8,9 @@ import pytest
 
 from tests.chaos.faults import KINDS, TOGETHER, Kind
 from tests.chaos.ledger import Note
-from tests.chaos.trial import Plan, faketime, run_trial
+from tests.chaos.trial import Plan, run_trial
 from tests.chaos.verdict import JobRecords, Verdict, judge_runs
+from tests.programs import find, fixture_name
 
 BRIEF = Plan(strikes=2, rate=100, jobs=100, workers=2, heartbeat=1.0, grace=0.5, haste=0.4)
 # The most frequent faults in production, one for each part that may fail; each takes five seconds
@@ -26,7 +27,7 @@ def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
     """Run the requested kinds and return their verdicts."""
     names = {item.name.partition("[")[2].rstrip("]") for item in request.session.items}
     kinds = [kind for kind in (*KINDS, TOGETHER) if kind.name in names]
-    return asyncio.run(_all([kind for kind in kinds if faketime() or not kind.clocks]))
+    return asyncio.run(_all([kind for kind in kinds if find("faketime") or not kind.clocks]))
 
 
 async def _all(kinds: list[Kind]) -> dict[str, Verdict]:
@@ -45,18 +46,21 @@ async def _all(kinds: list[Kind]) -> dict[str, Verdict]:
     )
 
 
+def marks(kind: Kind) -> list[pytest.MarkDecorator]:
+    """Return the marks of a kind's test."""
+    long = [] if kind.name in ALWAYS else [pytest.mark.long]
+    return [*long, *([pytest.mark.program] if kind.clocks else [])]
+
+
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, id=kind.name, marks=() if kind.name in ALWAYS else pytest.mark.long)
-        for kind in (*KINDS, TOGETHER)
-    ],
+    [pytest.param(kind, id=kind.name, marks=marks(kind)) for kind in (*KINDS, TOGETHER)],
 )
 def test_no_job_is_lost_or_run_twice_under_the_fault(
-    verdicts: dict[str, Verdict], kind: Kind
+    verdicts: dict[str, Verdict], kind: Kind, request: pytest.FixtureRequest
 ) -> None:
-    if kind.name not in verdicts:
-        pytest.skip("libfaketime isn't installed")
+    if kind.clocks:
+        request.getfixturevalue(fixture_name("faketime"))
     verdict = verdicts[kind.name]
     assert verdict.wrong == []
     assert verdict.struck == BRIEF.strikes

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from tests.chaos.clocks import GRACE, HEARTBEAT, LIVE, measure
-from tests.chaos.trial import faketime
+from tests.programs import needs
 
-pytestmark = pytest.mark.skipif(not faketime(), reason="libfaketime isn't installed")
+pytestmark = needs("faketime")
 
 
 async def test_jobs_run_once_across_a_failover_to_another_clock() -> None:

@@ -28,9 +28,9 @@ from tests.chaos.processes import Processes
 from tests.chaos.readers import Readers
 from tests.chaos.server import Server
 from tests.chaos.verdict import Verdict, judge
+from tests.programs import find
 
 ROLL_CALLS = 10  # a worker that was just restarted may miss some
-LIBFAKETIME = "*/faketime/libfaketime.so.1"  # Debian's path of libfaketime
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,6 @@ class Plan:
     grace: float = 1.0
     patience: float = 120.0  # for draining the remaining jobs
     haste: float = 1.0  # factor for the pauses between strikes
-
-
-def faketime() -> str | None:
-    """Return the path of libfaketime, or None if it is not installed."""
-    return next((str(file) for file in Path("/usr/lib").glob(LIBFAKETIME)), None)
 
 
 async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) -> Verdict:
@@ -110,7 +105,7 @@ async def _stage(
             }.items():
                 await client.config.set(option, value)
             await client.config.set("jobs-history-count", 10_000_000)
-            fake = faketime() if kind.clocks else None
+            fake = find("faketime") if kind.clocks else None
             url = line.url if line else server.url
             for number in range(plan.workers):
                 processes.add_worker(url, fake, f"stable-{number}" if kind.named else None)

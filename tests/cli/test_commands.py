@@ -278,7 +278,7 @@ async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> No
 @pytest.mark.parametrize(
     ("arguments", "code", "why"),
     [
-        (["put", "mail", "Greet", "{nonsense"], 1, "is not JSON"),
+        (["put", "mail", "Greet", "{nonsense"], 2, "is not JSON"),
         (["put", "mail", "Greet", "false"], 1, "data must not be false"),
         (["put", "", "Greet"], 2, "queue must not be empty"),
         (["put", "mail", ""], 2, "klass must not be empty"),
@@ -364,3 +364,28 @@ async def test_audit_log_prints_actions_and_sign_ins(client: Client, cli: Aioqle
     assert entry["started"] <= entry["when"]
     await audit_log.record_login(client, "ada", "log-in", "10.0.0.1", "done")
     assert "Address: 10.0.0.1" in (await cli("audit-log", "--logins")).out
+
+
+@pytest.mark.parametrize("option", ["--url", "--url=redis://127.0.0.1:1", "--namespace"])
+async def test_option_before_the_command_is_refused_with_its_place(
+    cli: Aioqless, option: str
+) -> None:
+    refused = await cli(option, "x", "failed", in_namespace=False)
+    assert refused.code == 2 and "write it after" in refused.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("failed",), ("recur", "put")])
+async def test_short_help_option_prints_help(cli: Aioqless, arguments: tuple[str, ...]) -> None:
+    shown = await cli(*arguments, "-h", in_namespace=False)
+    long = await cli(*arguments, "--help", in_namespace=False)
+    assert shown.code == 0 and shown.out == long.out != ""
+
+
+async def test_output_in_ascii_escapes_what_it_cannot_encode(
+    client: Client, aioqless: Aioqless, environment: dict[str, str]
+) -> None:
+    environment["PYTHONIOENCODING"] = "ascii"
+    await client.queue("é").put("Greet")
+    table, shown = [await aioqless("queues", *more) for more in ((), ("--json",))]
+    assert table.code == 0 and r"\xe9" in table.out
+    assert shown.out.isascii() and [each["name"] for each in json.loads(shown.out)] == ["é"]

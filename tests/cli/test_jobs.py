@@ -379,7 +379,39 @@ async def test_put_reads_data_from_a_file_and_refuses_invalid_json(
     assert job and job.data == {"big": 1}
     assert "can't be read from" in (await cli("put", "mail", "Greet", "@nowhere")).err
     refused = await cli("put", "mail", "Greet", '{"a": }')
-    assert refused.code == 1 and "the data is not JSON" in refused.err
+    assert refused.code == 2 and "the data is not JSON" in refused.err
+    deep = await cli("put", "mail", "Greet", "[" * 3_000 + "]" * 3_000)
+    assert deep.code == 2 and "nested too deeply" in deep.err
+
+
+NOT_STRICT = {
+    '{"share": NaN}': "invalid character",
+    '{"name": "\\ud800"}': "half of a surrogate pair",
+    "no json": "malformed",
+    "": "truncated",
+    "[" * 3_000 + "]" * 3_000: "nested too deeply",
+    '{"name": "\udcff"}': "half of a surrogate pair",
+}
+
+
+@pytest.mark.parametrize(("data", "why"), NOT_STRICT.items(), ids=range(len(NOT_STRICT)))
+async def test_job_whose_data_is_no_json_is_listed_beside_the_others(
+    client: Client, cli: Aioqless, data: str, why: str
+) -> None:
+    for jid in ("bad", "good"):
+        await client.queue("mail").put("Greet", {"n": 1.50}, jid=jid)
+        await client.jobs.track(jid)
+    stored = data.encode(errors="surrogateescape")
+    await client.redis.hset(f"{client.namespace}:j:bad", "data", stored)
+    listed = json.loads((await cli("jobs", "queue:mail", "--json")).out)
+    tracked = json.loads((await cli("track", "--json")).out)["jobs"]
+    single = [json.loads((await cli("get", jid, "--json")).out) for jid in ("bad", "good")]
+    for jobs in (listed, tracked, single):
+        shown = {job["jid"]: (job["data"], job["data_error"]) for job in jobs}
+        assert shown["good"] == ({"n": 1.5}, None)
+        text, error = shown["bad"]
+        assert text == data.encode(errors="backslashreplace").decode() and why in error
+    assert (await cli("get", "bad")).code == 0
 
 
 async def test_clear_asks_for_confirmation_and_keeps_running_jobs(
@@ -460,3 +492,18 @@ async def test_get_shows_what_a_parked_job_waits_for(client: Client, cli: Aioqle
     )
     await client.internals.store.release(**held, waiting=["wait:approval"])
     assert "it waits for signal approval" in (await cli("get", "a")).out
+
+
+async def test_data_that_is_no_json_can_be_corrected_in_an_editor(
+    client: Client, cli: Aioqless, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await client.queue("mail").put("Greet", {"share": 1}, jid="bad")
+    (job,) = await client.queue("mail").pop(worker="ann")
+    await job.fail("broken", group="typo")
+    await client.redis.hset(f"{client.namespace}:j:bad", "data", '{"share": NaN}')
+    monkeypatch.setenv("EDITOR", "true")
+    assert "the data is unchanged" in (await cli("edit", "bad")).err
+    monkeypatch.setenv("EDITOR", "sed -i s/NaN/2/")
+    assert "retried in mail, with the new data" in (await cli("edit", "bad")).out
+    edited = await client.jobs.get("bad")
+    assert edited and edited.data == {"share": 2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from aioqless import Client
 from aioqless.client.config import OPTION_DESCRIPTIONS
 from tests.cli.conftest import Aioqless
+from tests.conftest import Until
 
 
 async def test_misspelled_queue_is_distinguished_from_an_empty_one(
@@ -58,6 +60,31 @@ async def test_misspelled_worker_is_distinguished_from_an_idle_one(
     assert (
         await cli("pause", "--worker", "ana")
     ).err == "aioqless: no running worker is named ana; did you mean anna?\n"
+
+
+async def test_tail_of_an_unknown_queue_says_so_and_waits(
+    client: Client, cli: Aioqless, until: Until
+) -> None:
+    await client.queue("mail").put("Greet")
+    following = asyncio.ensure_future(cli("tail", "-q", "mial", "--count", "1"))
+
+    async def put() -> bool:
+        await client.queue("mial").put("Greet")
+        return following.done()
+
+    await until(lambda: client.redis.pubsub_channels(f"{client.namespace}:*"))
+    await until(put)
+    ended = await following
+    assert ended.code == 0 and "put" in ended.out
+    assert ended.err == "aioqless: no job was ever put into mial; did you mean mail?\n"
+
+
+async def test_queue_in_the_place_of_a_failure_group_is_named(
+    client: Client, cli: Aioqless
+) -> None:
+    await client.queue("mail").put("Greet")
+    refused = await cli("unfail", "nosuch", "mail")
+    assert refused.err == "aioqless: there are no failed jobs in mail: mail is a queue\n"
 
 
 async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: Aioqless) -> None:

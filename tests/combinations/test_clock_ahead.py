@@ -11,14 +11,14 @@ from aioqless import Client, Job, job
 from aioqless.store import TickRow
 from aioqless.testing import Clock, drain
 from tests.chaos.clocks import redis_server
-from tests.chaos.trial import faketime
 from tests.conftest import Until
+from tests.programs import needs
 from tests.worker.conftest import Lines, Work
 
 NOON, DAY = 1_772_452_800.0, 86_400  # 2026-03-02
 
 
-@pytest.mark.skipif(not faketime(), reason="libfaketime isn't installed")
+@needs("faketime")
 async def test_schedules_run_again_after_the_clock_was_a_day_ahead(
     work: Work, until: Until, lines: Lines, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from aioqless.cli.worker_options import parse_options
+from tests.programs import needs
 
 FOLDER = Path(__file__).parents[2] / "docs" / "deployment"
 PAGE = FOLDER.parent / "deployment.md"
@@ -82,6 +82,7 @@ def test_kubernetes_manifests_are_valid() -> None:
         kubernetes_validate.validate(manifest, "1.30", strict=True)
 
 
+@needs("promtool")
 def test_keda_scales_the_workers_of_the_manifests_by_a_valid_query(tmp_path: Path) -> None:
     (scaled,) = documents("keda.yaml")
     worker = documents("kubernetes.yaml")[0]
@@ -89,8 +90,6 @@ def test_keda_scales_the_workers_of_the_manifests_by_a_valid_query(tmp_path: Pat
     (trigger,) = scaled["spec"]["triggers"]
     assert trigger["type"] == "prometheus"
     assert trigger["metadata"].keys() == {"serverAddress", "query", "threshold"}
-    if not shutil.which("promtool"):
-        pytest.skip("needs promtool")
     series = [
         {
             "series": f'aioqless_queue_jobs{{queue="mail",state="{state}",instance="{n}"}}',
@@ -108,12 +107,12 @@ def test_keda_scales_the_workers_of_the_manifests_by_a_valid_query(tmp_path: Pat
     check("promtool", "test", "rules", tmp_path / "tests.yml")
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool")
+@needs("promtool")
 def test_prometheus_configuration_is_valid() -> None:
     check("promtool", "check", "config", FOLDER / "prometheus.yml")
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+@needs("systemd-analyze")
 def test_systemd_unit_is_valid(tmp_path: Path) -> None:
     unit = read("app.service")
     assert "/srv/app/.venv/bin/python" in unit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -24,7 +23,6 @@ from examples.review_desk import app, jobs
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60_000  # ms, for machines that are busy with other tests
 expect.set_options(timeout=PATIENCE)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @contextmanager
@@ -75,10 +73,9 @@ def put_all(redis_url: str) -> None:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    assert CHROMIUM
+def chromium(program: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from aioqless.testing import server
 from tests.examples.desk import Person, chromium, desk
+from tests.programs import find
 
 DOCS = Path(__file__).parents[2] / "docs"
 VIEW: Any = {"viewport": {"width": 1240, "height": 860}, "device_scale_factor": 1.5}
@@ -19,7 +20,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         server() as url,
         desk(url, Path(folder), 60) as address,
-        chromium() as browser,
+        chromium(find("chromium") or "chromium") as browser,
     ):
         people = {}
         for name, keys in JUDGED.items():

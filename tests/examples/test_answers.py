@@ -15,7 +15,7 @@ from playwright.async_api import expect
 from aioqless import Client
 from examples.answers import app, model
 from tests.conftest import Until
-from tests.contrib.dashboard.conftest import CHROMIUM, browsing, served
+from tests.contrib.dashboard.conftest import browsing, served
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Why does backpressure matter?"
@@ -30,9 +30,8 @@ async def client(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield client
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="chromium isn't there")
 async def test_each_page_shows_the_whole_answer_though_a_worker_is_killed(
-    client: Client, monkeypatch: pytest.MonkeyPatch, until: Until
+    client: Client, chromium_program: str, monkeypatch: pytest.MonkeyPatch, until: Until
 ) -> None:
     killed = False
 
@@ -44,7 +43,11 @@ async def test_each_page_shows_the_whole_answer_though_a_worker_is_killed(
             yield word
 
     monkeypatch.setattr(model, "compose", compose_half)
-    async with served(model.app) as model_url, served(app.app) as site, browsing() as browser:
+    async with (
+        served(model.app) as model_url,
+        served(app.app) as site,
+        browsing(chromium_program) as browser,
+    ):
         command = [sys.executable, "-m", "aioqless", "worker", "examples.answers.jobs"]
         environment = {**os.environ, "MODEL_URL": model_url}
 

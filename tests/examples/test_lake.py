@@ -20,7 +20,7 @@ pytest.importorskip("pyspark")
 from deltalake import DeltaTable
 
 from aioqless.contrib import private_redis
-from tests.contrib.dashboard.conftest import CHROMIUM, browsing
+from tests.contrib.dashboard.conftest import browsing
 from tests.contrib.lake.conftest import write_configuration
 
 ROOT = Path(__file__).parents[2]
@@ -116,13 +116,12 @@ def test_jobs_of_the_audit_are_stored_and_counted(example_run: ExampleRun) -> No
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 @pytest.mark.parametrize("width", [390, 1000, 1280])
 async def test_report_is_legible_in_light_and_dark_mode(
-    example_run: ExampleRun, width: int
+    example_run: ExampleRun, chromium_program: str, width: int
 ) -> None:
     seen: list[Any] = []
-    async with browsing() as browser:
+    async with browsing(chromium_program) as browser:
         for scheme in ("light", "dark"):
             page = await browser.new_page(
                 color_scheme=scheme, viewport={"width": width, "height": 900}

@@ -31,7 +31,6 @@ from tests.unit.pages import ROOT, blocks
 
 pytestmark = pytest.mark.readers
 EXAMPLE = Path("examples/lake")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +88,7 @@ def test_programs_of_the_page_read_the_lake(
         assert "mail" in ran.stdout or "Greet" in ran.stdout, ran.stdout
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="chromium isn't there")
-def test_streamlit_charts_the_backlog(lake: Lake) -> None:
+def test_streamlit_charts_the_backlog(lake: Lake, chromium_program: str) -> None:
     from playwright.sync_api import expect, sync_playwright
 
     moment = {"taken": MIDNIGHT, "namespace": "ql", "date": MIDNIGHT.date()}
@@ -108,7 +106,9 @@ def test_streamlit_charts_the_backlog(lake: Lake) -> None:
         env=os.environ | {"AIOQLESS_LAKE": lake.url, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE, text=True,
     ) as server, sync_playwright() as playwright:  # fmt: skip
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium_program, args=["--no-sandbox"]
+        )
         try:
             assert server.stdout and any("URL" in line for line in server.stdout)
             page = browser.new_page()

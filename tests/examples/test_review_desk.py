@@ -12,16 +12,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Route, expect
 
 from aioqless.testing import server
-from tests.examples.desk import CHROMIUM, Person, chromium, desk, put_all
+from tests.examples.desk import Person, chromium, desk, put_all
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium isn't there")
 Sit: TypeAlias = Callable[[str], Person]
 USUAL, SHORT = 90, 2  # seconds of a reservation
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
+def browser(chromium_program: str) -> Iterator[Browser]:
+    with chromium(chromium_program) as browser:
         yield browser
 
 

@@ -389,6 +389,53 @@ async def test_commands_outside_a_role_are_refused(
     assert await root.redis.get("other:key") == b"secret"
 
 
+@pytest.mark.parametrize("role", ["producer", "worker", "people", "dashboard"])
+async def test_role_that_may_delete_jobs_can_clear_a_queue(
+    as_a: ByRole, root: Client, role: str
+) -> None:
+    await root.queue("mail").put("Greet")
+    async with as_a(role) as client:
+        assert (await client.queue("mail").clear()).canceled == 1
+
+
+@pytest.mark.parametrize("role", ["reader", "archiver"])
+async def test_role_that_may_not_delete_jobs_cannot_clear_a_queue(
+    as_a: ByRole, root: Client, role: str
+) -> None:
+    await root.queue("mail").put("Greet")
+    async with as_a(role) as client:
+        with pytest.raises(exceptions.ResponseError):
+            await client.queue("mail").clear()
+    assert await root.queue("mail").length() == 1
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_script_of_a_user_can_change_jobs_unless_it_is_a_reader(
+    as_a: ByRole, root: Client, namespace: str, role: str
+) -> None:
+    await root.queue("mail").put("Greet", jid="a")
+    change = "return redis.call('HSET', KEYS[1], 'tags', '[\"changed\"]')"
+    async with as_a(role) as client:
+        if role == "reader":
+            with pytest.raises(exceptions.RedisError, match=r"permissions|can't run"):
+                await client.redis.eval(change, 1, f"{namespace}:j:a")
+        else:
+            await client.redis.eval(change, 1, f"{namespace}:j:a")
+    job = await root.jobs.get("a")
+    assert job and job.tags == ([] if role == "reader" else ["changed"])
+
+
+@pytest.mark.parametrize("role", sorted({*ROLES} - {"dashboard"}))
+async def test_pausing_and_configuring_are_refused_to_all_but_the_dashboard(
+    as_a: ByRole, root: Client, role: str
+) -> None:
+    async with as_a(role) as client:
+        with pytest.raises(exceptions.ResponseError):
+            await client.queue("mail").pause()
+        with pytest.raises(exceptions.ResponseError):
+            await client.config.set("heartbeat", 5)
+
+
 @pytest.mark.parametrize("role", ["producer", "dashboard", "reader", "archiver"])
 async def test_pop_without_the_worker_role_is_refused_and_changes_nothing(
     as_a: ByRole, root: Client, role: str

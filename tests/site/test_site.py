@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import shutil
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -111,14 +110,16 @@ def test_page_shows_what_github_shows(page: Path) -> None:
     assert on_site.text == on_github.text
 
 
-async def test_no_code_is_cut_at_1300_pixels_and_nothing_is_loaded_from_elsewhere() -> None:
+async def test_no_code_is_cut_at_1300_pixels_and_nothing_is_loaded_from_elsewhere(
+    chromium_program: str,
+) -> None:
     playwright = pytest.importorskip("playwright.async_api")
-    if not (chromium := shutil.which("chromium") or shutil.which("chromium-browser")):
-        pytest.skip("needs Chromium")
     loaded: set[str] = set()
     cut: list[tuple[str, str]] = []
     async with playwright.async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = await driver.chromium.launch(
+            executable_path=chromium_program, args=["--no-sandbox"]
+        )
         tab = await browser.new_page(viewport={"width": 1300, "height": 900})
         tab.on("request", lambda request: loaded.add(request.url.partition(":")[0]))
         for page in sorted(SITE.rglob("index.html")):

@@ -42,7 +42,7 @@ from aioqless.cli.presentation.printing import (
     print_text,
 )
 from aioqless.cli.presentation.prompts import confirm, show_progress
-from aioqless.cli.presentation.suggestions import suggest
+from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.cli.watch import watch_jobs
 from aioqless.client import Client
 from aioqless.client.job import Job
@@ -262,7 +262,7 @@ async def _retry_all(
     if dry_run or not total:
         print_text(f"{which} would be retried" if total else "Nothing has failed.")
         return
-    confirm(f"Retry {which}?", yes=yes)
+    confirm(f"Retry {which}?", yes=yes, deletes=False)
     with show_progress("retrying", total) as advance:
         for group in sorted(groups):
             limit = min(groups[group], left)
@@ -272,6 +272,8 @@ async def _retry_all(
 
 async def _make_unknown_group(client: Client, group: str) -> AioqlessError:
     similar = suggest(group, await client.jobs.failed_counts())
+    if not similar and not await describe_unknown_queue(client, group):
+        similar = f": {plain(group)} is a queue"
     return AioqlessError(f"there are no failed jobs in {plain(group)}{similar}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from aioqless.cli.completion import complete_queue
 from aioqless.cli.options import Json
 from aioqless.cli.presentation.event_output import print_event
 from aioqless.cli.presentation.printing import print_hint, print_json_line
+from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client
 from aioqless.client.events import KINDS
 
@@ -47,6 +49,9 @@ async def tail(
     It continues after an outage of Redis, and says what it may have missed.
     """
     left = count
+    for name in queue or ():
+        if problem := await describe_unknown_queue(client, name):
+            print(f"aioqless: {problem}", file=sys.stderr)  # it may be made soon
     async with client.events(queue=queue, jid=jid, kind=kind, tracked=tracked) as events:
         print_hint("Listening for events. Press Ctrl-C to stop.")
         async for event in events:

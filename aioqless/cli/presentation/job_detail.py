@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from aioqless.cli.presentation.formatting import (
     STYLES,
     format_duration,
@@ -17,7 +15,7 @@ from aioqless.cli.presentation.formatting import (
     pluralize,
     shorten,
 )
-from aioqless.cli.presentation.json_output import data_text
+from aioqless.cli.presentation.json_output import data_text, indent_json
 from aioqless.cli.presentation.printing import print_text
 from aioqless.client.job import Job
 from aioqless.client.job.state import HeldBack, explain_failure
@@ -178,20 +176,12 @@ def _indent(text: str) -> Iterator[Text]:
 def _render_data(job: Job, most: int | None) -> Iterator[Text]:
     from rich.text import Text
 
-    text = _indent_json(data_text(job))
+    text = indent_json(data_text(job))
     shown = text[:most]
     yield from _indent(shown)
     if len(shown) < len(text):
         more = f"  … and {len(text) - len(shown):,} more characters"
         yield Text(f"{more}: aioqless get {plain(job.jid)} --json | jq .data", style="dim")
-
-
-def _indent_json(text: str) -> str:
-    """Indent JSON; numbers stay as they are written."""
-    try:
-        return msgspec.json.format(text.encode(), indent=2).decode()
-    except (msgspec.DecodeError, UnicodeError):
-        return text
 
 
 def _render_related(

@@ -9,6 +9,9 @@ import msgspec
 from aioqless.client.job import Job
 from aioqless.client.job.summaries import JobSummary, WorkerSummary
 from aioqless.errors import AioqlessError
+from aioqless.validation import describe_json_error
+
+MARGIN = 50  # brackets around data, more than any document of these has
 
 
 def data_text(job: Job) -> str:
@@ -17,6 +20,31 @@ def data_text(job: Job) -> str:
         return job.text
     except AioqlessError:
         return job.raw_data
+
+
+def indent_json(text: str) -> str:
+    """Indent JSON, whose numbers stay as they are written; return any other text as it is."""
+    try:
+        return msgspec.json.format(text.encode(), indent=2).decode()
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return text
+
+
+def _data_fields(text: str) -> dict[str, object]:
+    """Return data, and why it is text instead if it can't be a part of a JSON document."""
+    error = ""
+    encoded = text.encode(errors="backslashreplace")
+    try:
+        msgspec.json.decode(encoded)  # formatting accepts more
+        # What is nested as deeply as possible can't be nested in a list.
+        msgspec.json.format(b"[" * MARGIN + encoded + b"]" * MARGIN)
+    except RecursionError:
+        error = "it is nested too deeply"
+    except (msgspec.MsgspecError, UnicodeError) as refused:
+        error = describe_json_error(encoded, refused)
+    if error:
+        return {"data": encoded.decode(), "data_error": error}
+    return {"data": msgspec.Raw(encoded), "data_error": None}
 
 
 def job_summary(job: Job) -> dict[str, object]:
@@ -33,7 +61,7 @@ def job_summary(job: Job) -> dict[str, object]:
         "expires": job.expires or None,
         "tags": job.tags,
         "tracked": job.tracked,
-        "data": msgspec.Raw(data_text(job).encode(errors="replace")),
+        **_data_fields(data_text(job)),
         "failure": asdict(job.failure) if job.failure else None,
     }
 

@@ -44,11 +44,19 @@ def _to_builtins(value: object) -> object:
 
 
 def escape_json(text: str) -> str:
-    """Escape what `validation.plain` does, in JSON, whose value stays the same."""
-    escaped = (
-        each if each in "\n" or each.isprintable() else json.dumps(each)[1:-1] for each in text
-    )
-    return text if text.isprintable() else "".join(escaped)
+    """Escape what `validation.plain` does, in JSON, whose value stays the same.
+
+    If standard output isn't UTF-8, escape all but ASCII.
+    """
+    ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+
+    def is_kept(characters: str) -> bool:
+        return characters.isprintable() and (characters.isascii() or not ascii_only)
+
+    if is_kept(text):
+        return text
+    escaped = (each if each == "\n" or is_kept(each) else json.dumps(each)[1:-1] for each in text)
+    return "".join(escaped)
 
 
 def make_console(*, errors: bool = False) -> Console:

@@ -15,7 +15,7 @@ from aioqless.errors import AioqlessError
 SHOW_AFTER = 1.0  # seconds before a progress bar is shown
 
 
-def confirm(question: str, *, yes: bool) -> None:
+def confirm(question: str, *, yes: bool, deletes: bool = True) -> None:
     """Ask for confirmation on a terminal, unless it was given by `--yes`.
 
     Raises:
@@ -24,7 +24,8 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise AioqlessError(f"{question} This can't be undone; pass --yes to confirm")
+        warning = "This can't be undone" if deletes else "Nothing was changed"
+        raise AioqlessError(f"{question} {warning}; pass --yes to confirm")
     if not typer.confirm(question, err=True):
         raise AioqlessError("aborted: nothing was changed")
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from fnmatch import translate
+from itertools import chain, repeat
 from typing import Any
 
 import msgspec
@@ -46,19 +47,24 @@ class Redaction:
         """Return whether the values of a name are hidden."""
         return self._hidden.fullmatch(name.lower()) is not None
 
-    def format(self, text: str, *, indent: int = 2) -> str:
+    def format(self, text: str, *, indent: int = 2, stored: str | None = None) -> str:
         """Return job data as indented JSON without its secrets, each number as it is stored.
 
         Data that is not JSON is not shown, since nothing can be hidden in it.
+
+        Args:
+            text: The data, or another value about the job.
+            indent: Number of spaces; 0 for one line.
+            stored: The job's data, whose hidden values are hidden in the value, too.
         """
         try:
             value = json.loads(text)
-            hides = self._hides(value)
+            shown = self._hide(value, JobRedaction(self, self._secrets(text, stored)))
             if indent and _indentation(value, text, indent) > MAX_INDENTATION:
                 indent = 0
-            if not hides:
+            if shown == value:
                 return msgspec.json.format(text, indent=indent)
-            return json.dumps(self._hide(value), indent=indent or None, ensure_ascii=False)
+            return json.dumps(shown, indent=indent or None, ensure_ascii=False)
         except (ValueError, RecursionError, msgspec.MsgspecError):
             return f"(not JSON: {len(text):,} characters)"
 
@@ -66,13 +72,16 @@ class Redaction:
         """Put the hidden values back into data that a user has edited.
 
         Raises:
-            ValueError: It is not JSON, or nested too deeply.
+            ValueError: It is not JSON, nested too deeply, or a string was edited of which a part
+                is hidden.
         """
         try:
             value = json.loads(edited)
             if HIDDEN not in edited and json.dumps(HIDDEN)[1:-1] not in edited:
                 return edited
-            return json.dumps(self._merge(value, json.loads(stored)), ensure_ascii=False)
+            before = json.loads(stored)
+            shown = self._hide(before, JobRedaction(self, self._secrets(stored)))
+            return json.dumps(_merge(value, before, shown), ensure_ascii=False)
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
 
@@ -101,11 +110,11 @@ class Redaction:
                 at = kept = value.end()
         return "".join([*parts, text[kept:]])
 
-    def _secrets(self, stored: str | None) -> list[str] | None:
+    def _secrets(self, *stored: str | None) -> list[str] | None:
         """Return the hidden values of data, the longest first; None if they are too many."""
         found: set[str] = set()
         try:
-            left = [(json.loads(stored) if stored and self.active else None, False)]
+            left = [(json.loads(each), False) for each in stored if each and self.active]
         except ValueError:
             return []
         except RecursionError:
@@ -127,37 +136,20 @@ class Redaction:
                     return None
         return sorted(found, key=lambda each: (-len(each), each))
 
-    def _hides(self, value: Any, depth: int = 0) -> bool:
+    def _hide(self, value: Any, texts: JobRedaction, depth: int = 0) -> Any:
         if depth > MAX_DEPTH:
             raise RecursionError
         if isinstance(value, dict):
-            return any(
-                self.is_hidden(name) or self._hides(each, depth + 1) for name, each in value.items()
-            )
-        return isinstance(value, list) and any(self._hides(each, depth + 1) for each in value)
-
-    def _hide(self, value: Any) -> Any:
-        if isinstance(value, dict):
             return {
-                name: HIDDEN if self.is_hidden(name) else self._hide(each)
+                name: HIDDEN if self.is_hidden(name) else self._hide(each, texts, depth + 1)
                 for name, each in value.items()
             }
-        return [self._hide(each) for each in value] if isinstance(value, list) else value
-
-    def _merge(self, value: Any, stored: Any) -> Any:
-        if isinstance(value, dict) and isinstance(stored, dict):
-            return {
-                name: stored[name]
-                if each == HIDDEN and name in stored and self.is_hidden(name)
-                else self._merge(each, stored.get(name))
-                for name, each in value.items()
-            }
-        if isinstance(value, list) and isinstance(stored, list):
-            return [
-                self._merge(each, stored[at] if at < len(stored) else None)
-                for at, each in enumerate(value)
-            ]
-        return value
+        if isinstance(value, list):
+            return [self._hide(each, texts, depth + 1) for each in value]
+        if isinstance(value, bool) or value is None:
+            return value
+        text = str(value)
+        return value if (shown := texts.redact(text)) == text else shown
 
 
 class JobRedaction:
@@ -191,6 +183,26 @@ class JobRedaction:
         for secret in secrets:
             text = text.replace(secret, HIDDEN)
         return self._redaction.hide_named(text)
+
+
+def _merge(value: Any, stored: Any, shown: Any) -> Any:
+    """Return an edited value with what is stored where it is still as it was shown."""
+    if value == shown and type(value) is type(shown):
+        return stored
+    if isinstance(value, dict) and isinstance(stored, dict):
+        return {
+            name: _merge(each, stored[name], shown[name]) if name in stored else each
+            for name, each in value.items()
+        }
+    if isinstance(value, list) and isinstance(stored, list):
+        before = zip(stored, shown, strict=True)
+        return [
+            each if pair is None else _merge(each, *pair)
+            for each, pair in zip(value, chain(before, repeat(None)), strict=False)
+        ]
+    if isinstance(value, str) and HIDDEN in value and HIDDEN in str(shown):
+        raise ValueError(f"a part of {value[:80]!r} is hidden: replace it, or leave it as it was")
+    return value
 
 
 def _indentation(value: Any, text: str, indent: int) -> int:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 
@@ -31,6 +32,7 @@ from aioqless.contrib.django.task_framework import (
     task_started,
 )
 from aioqless.handlers import (
+    ENDS,
     CallNext,
     Hook,
     JobOptions,
@@ -138,6 +140,7 @@ def _function_of(task: Task, sender: type[Backend]) -> Any:
 
 def _around_tasks(backend: Backend) -> list[Source]:
     """Return the middleware that prepares a task's result, and the hook that reports its end."""
+    errors: dict[tuple[str, int], Exception] = {}  # by jid and fence, until the run has ended
 
     @middleware
     async def prepare(job: Job[Any], call: CallNext, client: Client = Inject) -> Any:
@@ -151,16 +154,28 @@ def _around_tasks(backend: Backend) -> list[Source]:
             result = result_of(job, task, backend.alias, events)
             set_fields(result, status=TaskResultStatus.RUNNING)
             _running.set(result)
-        return await call()
+        try:
+            return await call()
+        except Exception as error:
+            if job.klass in declared_tasks:
+                errors[job.jid, job.fence] = error
+            raise
 
-    @on_finish("job.completed", "job.failed")
-    async def report(job: Job[Any], _end: str, client: Client = Inject, **_: Any) -> None:
-        if job.klass not in declared_tasks:
+    @on_finish(*ENDS)
+    async def report(job: Job[Any], end: str, client: Client = Inject, **_: Any) -> None:
+        error = errors.pop((job.jid, job.fence), None)
+        if job.klass not in declared_tasks or end not in ("job.completed", "job.failed"):
             return
         with suppress(TaskResultDoesNotExist):
             result = await read_result(client, job.jid, backend.alias)
             async with own_connections():
-                await task_finished.asend(type(backend), task_result=result)
+                if error is None or result.status != TaskResultStatus.FAILED:
+                    await task_finished.asend(type(backend), task_result=result)
+                    return
+                try:  # Django's receiver logs the exception that is handled
+                    raise error
+                except type(error):  # which a thread is given, unlike the tasks of `asend`
+                    await sync_to_async(task_finished.send)(type(backend), task_result=result)
 
     return [prepare, report]
 

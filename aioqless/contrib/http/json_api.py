@@ -119,7 +119,7 @@ async def read_json(request: Request, type_: Any = Any) -> Any:
     try:
         return msgspec.json.decode(body or b"{}", type=type_)
     except (ValueError, RecursionError) as wrong:
-        raise RequestRefused(400, "request", validation.to_text(wrong)) from None
+        raise RequestRefused(400, "request", validation.describe_json_error(body, wrong)) from None
 
 
 def respond(value: object, status: int = 200) -> Response:

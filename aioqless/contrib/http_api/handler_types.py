@@ -78,7 +78,7 @@ class PydanticSchemas:
     def describe(self, kind: type) -> dict[str, Any]:
         """Return the schema of a type: pydantic's, or any JSON."""
         if not is_pydantic(kind):
-            return {}
+            return {"description": "Any JSON."}  # msgspec refuses an empty schema
         from pydantic import TypeAdapter
 
         prefix = re.sub(r"[^\w.-]", "_", f"{kind.__module__}.{kind.__qualname__}.")

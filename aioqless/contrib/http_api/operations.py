@@ -99,6 +99,8 @@ def _new_job(handler: Handler, request: JobRequest, data: object) -> NewJob:
     if not request.grant.may_put(handler.klass):
         raise RequestRefused(403, "klass", f"This token may not put {handler.klass}.")
     takes = handler.takes
+    if data is None and takes.named is not None:
+        data = {}  # so that a refusal names the fields that are missing
     if takes.named is not None and isinstance(data, dict) and (more := data.keys() - takes.known):
         raise RequestRefused(
             422, "data", f"{handler.klass} takes no {', '.join(sorted(more)[:20])}."

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from aioqless.contrib.lake.open_table import VERSION_PROPERTY, ConcurrentCommit, OpenTable
 from aioqless.contrib.lake.schema import EVENTS, PARTITION_COLUMNS, TABLES, Table
-from aioqless.contrib.lake.storage import LakeError, explain_failure, locate
+from aioqless.contrib.lake.storage import LakeError, explain_failure, locate, remedy
 
 # One table has a property that says with which declaration of all tables it was made.
 _LAST: Final = max(TABLES)  # which a refresh commits last
@@ -161,19 +161,19 @@ class Lake:
         if (reader := opened.protocol().min_reader_version) > _READER_VERSION:
             raise LakeError(
                 f"{name} of {self.url} needs reader version {reader} of Delta, such as for renamed "
-                f"or dropped columns, which aioqless can't read: {_remedy(name)}"
+                f"or dropped columns, which aioqless can't read: {remedy(name)}"
             )
         if (by := opened.metadata().partition_columns) != list(PARTITION_COLUMNS):
             raise LakeError(
                 f"{name} of {self.url} is partitioned by {', '.join(by) or 'nothing'} instead of "
-                f"{', '.join(PARTITION_COLUMNS)}: {_remedy(name)}"
+                f"{', '.join(PARTITION_COLUMNS)}: {remedy(name)}"
             )
         for field in opened.schema().fields:
             expected = _FIELDS[name].get(field.name)
             if expected is not None and field.type != expected.type:
                 raise LakeError(
                     f"column {field.name} of {name} in {self.url} is {_type_name(field)} instead "
-                    f"of {_type_name(expected)}: {_remedy(name)}"
+                    f"of {_type_name(expected)}: {remedy(name)}"
                 )
 
     def _create(self, table: Table) -> OpenTable:
@@ -207,13 +207,6 @@ def _properties_of(table: Table) -> dict[str, str | None]:
         "delta.checkpointInterval": "10",  # later commits are read one by one
         f"delta.dataSkipping{statistics}": ",".join(table.statistics) or "0",
     }
-
-
-def _remedy(name: str) -> str:
-    """Return what to do about a table that can't be used; Delta's RESTORE keeps the protocol."""
-    if name.startswith(("bronze", "quarantine")):
-        return "put back a copy of its folder from before"
-    return "delete its folder; `aioqless lake tables` makes it again"
 
 
 def _version_of(table: DeltaTable) -> int:

@@ -257,9 +257,9 @@ class OpenTable:
         try:
             for each in pa.RecordBatchReader.from_stream(found):
                 yield _conform(each, schema)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowException, OSError) as error:
             if "not found" not in str(error):
-                raise
+                raise explain_failure(self.storage.url, error) from None
             raise ConcurrentCommit(
                 f"another process deleted files of {self.storage.url} meanwhile"
             ) from None

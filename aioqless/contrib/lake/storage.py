@@ -138,6 +138,13 @@ def _local_path(text: str) -> str:
     return path
 
 
+def remedy(table: str) -> str:
+    """Return what to do about a table that can't be used; Delta's RESTORE keeps the protocol."""
+    if re.search(r"(^|/)(bronze|quarantine)(/|$)", table):
+        return "put back a copy of its folder from before"
+    return "delete its folder; `aioqless lake tables` makes it again"
+
+
 def explain_failure(url: str, error: BaseException) -> LakeError:
     """Return an error that says why an object store refused, out of delta-rs' nested messages."""
     text = " ".join(_DECORATION.sub(" ", str(error)).split())
@@ -149,4 +156,6 @@ def explain_failure(url: str, error: BaseException) -> LakeError:
         return LakeError(f"{url}: the credentials are refused or don't allow this")
     if re.search(r"Connect|dns|timed out|error sending request", text):
         return StoreUnreachable(f"{url}: the object store can't be reached")
+    if re.search(r"[Pp]arquet|Generic delta kernel error|[Ll]og|[Jj]son|metadata", text):
+        return LakeError(f"{url} is damaged: {remedy(url)}. ({text[:300]})")
     return LakeError(f"{url}: {text[:300]}")

@@ -13,7 +13,18 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from aioqless import Client, Inject, Job, NewJob, middleware, on_finish
+from aioqless import (
+    Client,
+    Inject,
+    Job,
+    NewJob,
+    Parked,
+    Retry,
+    Snooze,
+    Throttled,
+    middleware,
+    on_finish,
+)
 from aioqless.contrib.telemetry.queue_readings import (
     BULK_SIZES,
     DURATIONS,
@@ -29,6 +40,8 @@ with require_extra("opentelemetry"):
     from opentelemetry import propagate, trace
     from opentelemetry.metrics import CallbackOptions, Observation, get_meter
 
+# By these a handler asks for another run: they are no errors, and `aioqless.outcome` counts them.
+CONTROL_FLOW = (Retry, Snooze, Throttled, Parked)
 _tracer = trace.get_tracer("aioqless")
 _meter = get_meter("aioqless")
 _ended = _meter.create_counter(
@@ -84,7 +97,7 @@ async def tracing(client: Client = Inject) -> AsyncIterator[None]:
 
 @middleware
 async def trace_run(job: Job[Any], call: CallNext) -> Any:
-    """Trace each run within the trace that the job was put in; record exceptions."""
+    """Trace each run within the trace that the job was put in; record errors."""
     attributes: dict[str, str | int] = {
         **_attributes_of(job),
         "messaging.operation.type": "process",
@@ -93,9 +106,21 @@ async def trace_run(job: Job[Any], call: CallNext) -> Any:
     }
     context = propagate.extract(job.context)
     with _tracer.start_as_current_span(
-        f"run {job.klass}", context=context, kind=trace.SpanKind.CONSUMER, attributes=attributes
-    ):
-        return await call()
+        f"run {job.klass}",
+        context=context,
+        kind=trace.SpanKind.CONSUMER,
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            return await call()
+        except CONTROL_FLOW:
+            raise
+        except Exception as error:
+            span.record_exception(error)
+            span.set_status(trace.StatusCode.ERROR, f"{type(error).__name__}: {error}")
+            raise
 
 
 @middleware
@@ -110,6 +135,8 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
     error: dict[str, str] = {}
     try:
         return await call()
+    except CONTROL_FLOW:
+        raise
     except BaseException as raised:
         error = {"error.type": type(raised).__qualname__}
         raise

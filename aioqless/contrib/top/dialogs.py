@@ -16,8 +16,8 @@ from textual.widgets import Button, Footer, Label, Static, TextArea
 
 from aioqless.cli.json_input import validate_json
 from aioqless.cli.presentation.job_detail import render_job
+from aioqless.cli.presentation.json_output import indent_json
 from aioqless.client.job import Job
-from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
 
@@ -73,7 +73,7 @@ class DataEditor(ModalScreen[msgspec.Raw | None]):
     def __init__(self, job: Job) -> None:
         super().__init__()
         self._jid = job.jid
-        self._text = msgspec.json.format(job.text.encode(), indent=2).decode()
+        self._text = indent_json(job.text)
 
     def compose(self) -> ComposeResult:
         """Build the screen."""
@@ -91,5 +91,5 @@ class DataEditor(ModalScreen[msgspec.Raw | None]):
         """Return the data, unless it isn't JSON."""
         try:
             self.dismiss(validate_json(self.query_one(TextArea).text))
-        except AioqlessError as error:
+        except ValueError as error:
             self.query_one("#error", Label).update(Text(str(error), style="bold red"))

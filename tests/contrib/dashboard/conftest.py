@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -25,7 +24,6 @@ QUEUES = ("billing", "ledger", "mail", "pictures", "stock", "reports")
 TOKEN = "what was printed at the start"
 OPEN = Access(startup_token=TOKEN)
 ENTER = "/?" + urlencode({"token": TOKEN})
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 expect.set_options(timeout=60_000)
 
 
@@ -70,11 +68,10 @@ async def worked(
 
 
 @asynccontextmanager
-async def browsing(**options: Any) -> AsyncIterator[Browser]:
-    assert CHROMIUM
+async def browsing(chromium: str, **options: Any) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], **options
+            executable_path=chromium, args=["--no-sandbox"], **options
         )
         try:
             yield browser
@@ -111,10 +108,8 @@ async def entered(site: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]
 
 
 @pytest.fixture(scope="session")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start one browser for all tests; its path may be set by an environment variable."""
-    if not CHROMIUM:
-        pytest.skip("chromium isn't there")
+def devtools(chromium_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start one browser for all tests, and return its address for remote control."""
     profile = tmp_path_factory.mktemp("chromium")
     options = [
         "--headless=new",
@@ -123,7 +118,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         f"--user-data-dir={profile}",
         "--disable-dev-shm-usage",
     ]
-    process = subprocess.Popen([CHROMIUM, *options], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([chromium_program, *options], stderr=subprocess.PIPE, text=True)
     assert process.stderr
     told = next((line for line in process.stderr if "DevTools listening on" in line), "")
     reading = threading.Thread(target=process.stderr.read, daemon=True)
@@ -136,9 +131,9 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def browser(chromium: str) -> AsyncIterator[Browser]:
+async def browser(devtools: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.connect_over_cdp(chromium)
+        browser = await playwright.chromium.connect_over_cdp(devtools)
         yield browser
         await browser.close()
 

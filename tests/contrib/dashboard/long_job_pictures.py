@@ -10,6 +10,7 @@ import aioqless
 from aioqless.contrib.dashboard import create_app
 from aioqless.testing import server
 from tests.contrib.dashboard.conftest import ENTER, OPEN, browsing, served
+from tests.programs import find
 
 DOCS = Path(__file__).parents[3] / "docs"
 VIEW: Any = {"viewport": {"width": 1240, "height": 860}, "device_scale_factor": 1.5}
@@ -41,7 +42,7 @@ async def main() -> None:
         async with (
             aioqless.Client(url) as client,
             served(create_app(client, access=OPEN)) as address,
-            browsing() as browser,
+            browsing(find("chromium") or "chromium") as browser,
         ):
             page = await browser.new_page(color_scheme="light", **VIEW)
             await page.goto(address + ENTER)

@@ -15,6 +15,7 @@ from aioqless.testing import server
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import ENTER, OPEN, browsing, served, worked
 from tests.contrib.dashboard.sample_jobs import BROKEN, put_day, put_past_days
+from tests.programs import find
 
 DOCS = Path(__file__).parents[3] / "docs"
 SIZE = {"width": 1240, "height": 860}
@@ -30,7 +31,7 @@ async def main() -> None:
             Client(url) as client,
             worked(client),
             served(create_app(client, access=OPEN)) as address,
-            browsing() as browser,
+            browsing(find("chromium") or "chromium") as browser,
         ):
             await put_day(client)
             business = asyncio.create_task(_put_jobs(client))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -24,7 +23,6 @@ from tests.contrib.dashboard.steps import token
 from tests.contrib.dashboard.test_access import USERS, log_in
 from tests.server import free_port
 
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 DOCUMENTED = """proxy_set_header Host $http_host;
 proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
 proxy_set_header X-Forwarded-Proto $scheme;
@@ -32,10 +30,8 @@ proxy_buffering off;"""
 
 
 @contextmanager
-def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
+def behind_nginx(nginx: str, site: str, folder: Path, more: str = "") -> Iterator[str]:
     """Start nginx with `proxy_pass` to a site and optional directives; yields its address."""
-    if NGINX is None:
-        pytest.skip("nginx isn't there")
     port = free_port()
     temporary = " ".join(
         f"{each}_temp_path {folder}/{each};"
@@ -48,7 +44,7 @@ def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
                 proxy_pass {site.replace("localhost", "127.0.0.1")}; {more} }} }} }}
     """)
     process = subprocess.Popen(
-        [NGINX, "-c", f"{folder}/nginx.conf", "-e", "stderr"], stderr=subprocess.PIPE
+        [nginx, "-c", f"{folder}/nginx.conf", "-e", "stderr"], stderr=subprocess.PIPE
     )
     try:
         yield f"http://127.0.0.1:{port}"
@@ -66,9 +62,11 @@ async def visitor(address: str) -> AsyncIterator[httpx.AsyncClient]:
         yield http
 
 
-async def test_proxy_without_headers_requires_the_token(client: Client, tmp_path: Path) -> None:
+async def test_proxy_without_headers_requires_the_token(
+    nginx_program: str, client: Client, tmp_path: Path
+) -> None:
     async with served(create_app(client, access=OPEN)) as site:
-        with behind_nginx(site, tmp_path) as proxy:
+        with behind_nginx(nginx_program, site, tmp_path) as proxy:
             async with visitor(proxy) as http:
                 for headers in (
                     {},
@@ -85,21 +83,23 @@ async def test_proxy_without_headers_requires_the_token(client: Client, tmp_path
 
 
 async def test_human_tasks_behind_a_proxy_without_headers_require_the_token(
-    client: Client, tmp_path: Path
+    nginx_program: str, client: Client, tmp_path: Path
 ) -> None:
     async with served(
         create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN)
     ) as site:
-        with behind_nginx(site, tmp_path) as proxy:
+        with behind_nginx(nginx_program, site, tmp_path) as proxy:
             async with visitor(proxy) as http:
                 assert (await http.post("/session", json={"name": "Eve"})).status_code == 403
                 assert (await http.get("/queues/review")).status_code == 401
 
 
-async def test_documented_proxy_headers_allow_login(client: Client, tmp_path: Path) -> None:
+async def test_documented_proxy_headers_allow_login(
+    nginx_program: str, client: Client, tmp_path: Path
+) -> None:
     access = Access(users=USERS, trusted_proxies=("127.0.0.1",))
     async with served(create_app(client, access=access)) as site:
-        with behind_nginx(site, tmp_path, DOCUMENTED) as proxy:
+        with behind_nginx(nginx_program, site, tmp_path, DOCUMENTED) as proxy:
             async with visitor(proxy) as http:
                 http.headers.update({"Origin": proxy, "X-Forwarded-For": "10.9.8.7"})
                 assert (await log_in(http, "ada")).status_code == 303

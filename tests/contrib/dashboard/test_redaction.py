@@ -73,6 +73,39 @@ def test_hidden_values_of_the_data_are_hidden_everywhere() -> None:
     assert RULES.redact("as it is", "no JSON") == "as it is"
 
 
+REPEATED = {
+    "api_token": "sesame42",
+    "copy": "see sesame42",
+    "number": 7,
+    "rows": [{"url": "https://h/x?t=sesame42"}, "Authorization: Bearer abcdef123456"],
+    "note": "password=hunter22",
+}
+
+
+def test_hidden_values_are_hidden_in_the_other_fields_of_the_data_and_survive_an_edit() -> None:
+    stored = json.dumps(REPEATED)
+    shown = RULES.format(stored)
+    for secret in ("sesame42", "abcdef123456", "hunter22"):
+        assert secret not in shown
+    assert json.loads(RULES.restore(shown, stored)) == REPEATED
+    edited = RULES.restore(shown.replace('"number": 7', '"number": 8, "new": "x"'), stored)
+    assert json.loads(edited) == REPEATED | {"number": 8, "new": "x"}
+    with pytest.raises(ValueError, match="is hidden: replace it, or leave it as it was"):
+        RULES.restore(shown.replace("see ", "look at "), stored)
+    replaced = json.loads(RULES.restore(shown.replace(f"see {HIDDEN}", "nothing"), stored))
+    assert replaced == REPEATED | {"copy": "nothing"}
+
+
+async def test_hidden_values_are_hidden_in_lists_steps_and_output(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jids = [await client.queue("mail").put("Send", REPEATED) for _ in range(2)]
+    for path in (f"/job?jid={jids[0]}", "/queue?name=mail&tab=waiting", "/jobs?filter=Send"):
+        page = (await http.get(path)).text
+        assert "api_token" in page or "Send" in page
+        assert not re.search("sesame42|abcdef123456|hunter22", page)
+
+
 def test_nothing_is_hidden_without_rules() -> None:
     assert Redaction(()).redact("password=hunter2") == "password=hunter2"
     long = "password=hunter2 " * 500_000

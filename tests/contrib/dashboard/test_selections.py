@@ -7,6 +7,7 @@ from html import unescape
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from aioqless import Client, NewJob, Queue
 from aioqless.contrib.dashboard.access import Access, Identity, Role
@@ -35,7 +36,7 @@ async def chosen(http: httpx.AsyncClient, text: str, label: str) -> tuple[str, d
 
 
 def fields_of(page: str) -> dict[str, str]:
-    found = re.findall(r'name="(filter|stop|found)" value="([^"]*)"', page.partition("/do/")[2])
+    found = re.findall(r'name="(filter|partial|found)" value="([^"]*)"', page.partition("/do/")[2])
     return {name: unescape(value) for name, value in found}
 
 
@@ -76,26 +77,26 @@ async def test_jobs_of_a_filter_are_counted_and_changed(
     assert "Filter" in (log := (await http.get("/audit-log")).text) and "klass:Greet" in log
 
 
-async def test_only_jobs_that_the_search_has_passed_are_changed(
-    http: httpx.AsyncClient, client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
+async def test_all_jobs_of_a_filter_are_changed_though_the_page_has_searched_a_part(
+    app: Starlette,
+    http: httpx.AsyncClient,
+    client: Client,
+    until: Until,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mail = client.queue("mail")
-    await mail.put_many(NewJob("Greet") for _ in range(1000))
+    for klass, count in (("Greet", 1500), ("Other", 1200)):
+        await mail.put_many([NewJob(klass) for _ in range(count)])
     monkeypatch.setattr(job_lists, "SEARCH_TIME", 0)
     page, fields = await chosen(http, "klass:Greet", "Delete")
-    found = int(fields["found"])
-    assert 0 < found < 1000
-    assert "of at least 1,000" in page and "Only the jobs found so far are changed" in page
-    await mail.put_many(NewJob("Greet", priority=-5) for _ in range(7))
-    await do(http, "select-cancel", **fields)
-    assert await until(lambda: has(mail, 1007 - found))
-    page, fields = await chosen(http, "klass:Greet", "Delete")
-    following = re.search(r'href="([^"]+)">Continue', page)
-    assert following
-    fields = fields_of((await http.get(unescape(following[1]))).text)
-    assert fields["found"] == str(1007 - found) and not fields["stop"]
-    await do(http, "select-cancel", **fields)
-    assert await until(lambda: has(mail, 0))
+    assert "of at least 2,700" in page and "All jobs of the filter are changed" in page
+    assert "Delete all jobs of the filter</button>" in page
+    await mail.put_many([NewJob("Greet", priority=-5) for _ in range(7)])
+    assert "All jobs of the filter are being deleted" in await do(http, "select-cancel", **fields)
+    (action,) = app.state.dashboard.bulk_actions.recent()
+    await until(lambda: action.ended)
+    assert (action.done, action.total, action.skipped) == (1500, 1500, 0)
+    assert await has(mail, 1200 + 7)  # those that were put after the page are left
 
 
 async def test_job_on_which_one_of_a_later_step_depends_is_deleted_with_it(

@@ -45,7 +45,7 @@ from aioqless.contrib.django.backend import Backend  # noqa: E402
 from aioqless.contrib.django.handlers import worker_sources  # noqa: E402
 from aioqless.contrib.django.models import OutboxJob  # noqa: E402
 from aioqless.contrib.django.task_framework import task_backends  # noqa: E402
-from tests.contrib.django.postgresql import find_binaries, running_server  # noqa: E402
+from tests.contrib.django.postgresql import running_server  # noqa: E402
 from tests.contrib.django.shop.models import Order  # noqa: E402
 from tests.contrib.django.shop.tasks import calls  # noqa: E402
 
@@ -123,18 +123,16 @@ def sqlite() -> str:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
+def postgresql(postgresql_program: str) -> Iterator[str]:
     """The alias of a PostgreSQL database with tables."""
-    if find_binaries() is None:
-        pytest.skip("PostgreSQL is not installed")
     SERVER.mkdir()
-    with running_server(SERVER):
+    with running_server(postgresql_program, SERVER):
         call_command("migrate", database="postgresql", verbosity=0)
         yield "postgresql"
         connections["postgresql"].close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.program)])
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
     """The alias of an empty database."""
     alias: str = request.getfixturevalue(request.param)

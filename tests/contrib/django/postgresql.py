@@ -13,18 +13,10 @@ from pathlib import Path
 import psycopg
 
 
-def find_binaries() -> Path | None:
-    """Return the folder of PostgreSQL's programs, which Debian keeps off the PATH."""
-    if found := shutil.which("initdb"):
-        return Path(found).resolve().parent
-    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
-
-
 @contextmanager
-def running_server(folder: Path) -> Iterator[None]:
-    """Run a server in an empty folder; PostgreSQL refuses to run as root."""
-    binaries = find_binaries()
-    assert binaries is not None
+def running_server(initdb: str, folder: Path) -> Iterator[None]:
+    """Run the server of an initdb in an empty folder; PostgreSQL refuses to run as root."""
+    binaries = Path(initdb).resolve().parent
     user = None
     if os.getuid() == 0:
         user = "nobody"

@@ -301,3 +301,14 @@ def test_operator_may_move_a_task_to_a_queue_that_the_settings_do_not_name(
     jobs(backend, move)
     assert tasks.add.get_result(result.id).task.queue_name == "default"
     assert backend.settings.client().jobs.get(result.id).state == JobState.WAITING
+
+
+def test_failed_task_is_logged_by_django_with_its_exception(
+    backend: Backend, run_tasks: RunTasks, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks.refuse.enqueue("no money")
+    with caplog.at_level("INFO"):
+        run_tasks()
+    (failed,) = [each for each in caplog.records if "state=FAILED" in each.getMessage()]
+    assert failed.exc_info and isinstance(failed.exc_info[1], Exception)
+    assert "no money" in str(failed.exc_info[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -27,10 +26,8 @@ async def here(own_server: OwnServer) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-def push(own_server: OwnServer) -> Push:
+def push(sidekiq_program: str, own_server: OwnServer) -> Push:
     """Push the named jobs of push.rb; returns the printed jids."""
-    if not shutil.which("ruby") or not shutil.which("sidekiq"):
-        pytest.skip("needs ruby and its sidekiq")
 
     async def push(what: str) -> list[str]:
         process = await asyncio.create_subprocess_exec(

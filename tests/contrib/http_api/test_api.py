@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from aioqless import Client, NewJob, Worker, job
+from aioqless import Client, Job, NewJob, Worker, job
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.http.uvicorn_server import TimedProtocol
@@ -414,6 +414,34 @@ async def test_jobs_are_found_by_klass_tag_and_state(client: Client, shop: Progr
 
 
 # Malformed requests, outages, what can't be served
+
+
+async def test_half_of_a_surrogate_pair_is_named_as_the_reason(shop: Program) -> None:
+    body = b'{"name": "\\ud800"}'
+    headers = {"Content-Type": "application/json"}
+    answer = await shop.post("/klasses/shop.greet", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert "half of a surrogate pair" in answer.json()["message"]
+
+
+async def test_null_as_data_is_refused_with_the_missing_field(shop: Program) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = await shop.post("/klasses/shop.greet", content=b"null", headers=headers)
+    assert refusal(answer) == (422, "data")
+    message = answer.json()["message"]
+    assert "missing required field `name`" in message and "handler.data" not in message
+
+
+@pytest.mark.parametrize("kind", [object, list[object], dict[str, object], Hashable], ids=str)
+async def test_parameter_of_any_type_takes_any_json(client: Client, kind: Any) -> None:
+    async def store(job: Job, meta: Any) -> None: ...
+
+    store.__annotations__["meta"] = kind
+    handler = job(klass="shop.store")(store)
+    token = Token("shop", "s" * 40, may_put=["*"])
+    app = create_api(client, [handler], tokens=[token])
+    described = (await Program(app, "s" * 40).get("/openapi.json")).text
+    assert "Any JSON." in described
 
 
 async def test_malformed_bodies_are_refused(client: Client, shop: Program) -> None:

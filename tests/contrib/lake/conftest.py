@@ -78,7 +78,7 @@ def run_lake_command(
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(java_program: str) -> Iterator[SparkSession]:
     """Yield a session on two cores of this machine."""
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(Path.cwd()), *filter(None, [os.environ.get("PYTHONPATH")])]

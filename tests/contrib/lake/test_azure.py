@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -11,14 +10,11 @@ from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import ask, complete_jobs
 from tests.contrib.lake.servers import BUCKET, running_azurite
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not shutil.which("npx"), reason="no npx, which installs Azurite"),
-]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module", autouse=True)
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def azurite(npx_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("azurite")
     with running_azurite(folder) as environment, pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():

@@ -20,6 +20,9 @@ from aioqless.contrib.lake.schema import EVENTS
 from tests.contrib.lake.conftest import FAST, FAST_JAVA
 from tests.contrib.lake.lakes import complete_jobs
 from tests.contrib.lake.servers import options_of, running_spark_connect
+from tests.programs import needs
+
+pytestmark = needs("java")
 
 CLUSTER = {
     **FAST,

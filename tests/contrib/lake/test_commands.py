@@ -176,3 +176,21 @@ def test_a_period_is_from_one_day_to_another() -> None:
     assert week.before == Period(today - 14 * one_day, today - 8 * one_day)
     day = date(2026, 11, 20)
     assert parse_period("2026-11-21", "2026-11-21").before == Period(day, day)
+
+
+@pytest.mark.parametrize("table", ["gold/klasses", "silver/runs"])
+@pytest.mark.parametrize("damage", ["file", "log"])
+def test_damaged_table_is_named_with_what_to_do(
+    filled: Lake, run_lake_command: RunLakeCommand, table: str, damage: str
+) -> None:
+    folder = Path(filled.url, table)
+    if damage == "file":
+        for file in folder.rglob("*.parquet"):
+            file.write_bytes(file.read_bytes()[:100])
+    else:
+        (folder / "_delta_log" / f"{99:020}.json").write_text("{}")
+    for command in (("stats",), ("sql", f"SELECT * FROM {table.partition('/')[2]}")):
+        code, _, err = run_lake_command(*command, "--lake", filled.url, "--no-refresh")
+        if code:
+            assert f"{table} is damaged: delete its folder; `aioqless lake tables`" in err
+    assert code == 1

@@ -52,6 +52,8 @@ def read_files(lake: Lake) -> dict[str, bytes]:
         ("check --lake s4://bucket/lake", "not of s4", 1),
         ("tables --lake file/lake", "there is no lake at", 1),
         ("sql", "give a query, or the name of one by --named", 1),
+        ("sql '' --no-refresh", "give one SQL statement (got 0)", 2),
+        ("sql 'SELECT 1; SELECT 2' --no-refresh", "give one SQL statement (got 2)", 2),
         ("sql --named none --no-refresh", "there are backlog, cost_by_tag, job_sets,", 1),
         ("sql 'SELECT nothing FROM jobs' --no-refresh", "nothing", 1),
         ("sql --named cost_by_tag --set prise=1 --no-refresh", "no getvariable('prise')", 1),

@@ -71,7 +71,7 @@ def test_any_name_is_shown_as_it_is(report_of: MakeReport) -> None:
 
 
 async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(
-    tmp_path: Path, report_of: MakeReport
+    chromium_program: str, tmp_path: Path, report_of: MakeReport
 ) -> None:
     runs = run(0, 1, 2), run(60, 61, 63), run(600, 630, 700)
     after = event("b", run(700, 710, 720), klass="Other", depends=["a"])
@@ -79,7 +79,7 @@ async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(
     file = tmp_path / "report.html"
     file.write_text(text, "utf-8")
     problems: list[str] = []
-    async with browsing() as browser:
+    async with browsing(chromium_program) as browser:
         page = await browser.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda line: problems.append(line.text))

@@ -18,7 +18,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from aioqless import Client, Durability, InvalidData, Job, job
 from aioqless.contrib.outbox import Outbox, Relay
 from tests.conftest import Until
-from tests.contrib.django.postgresql import find_binaries, running_server
+from tests.contrib.django.postgresql import running_server
 from tests.server import OwnServer
 from tests.worker.conftest import Lines, lines
 
@@ -255,9 +255,10 @@ async def test_several_relays_put_each_job_once(
     assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
 
 
-@pytest.mark.skipif(find_binaries() is None, reason="PostgreSQL is not installed")
-async def test_several_relays_share_the_rows_of_postgresql_through_asyncpg(client: Client) -> None:
-    with TemporaryDirectory() as folder, running_server(Path(folder)):
+async def test_several_relays_share_the_rows_of_postgresql_through_asyncpg(
+    client: Client, postgresql_program: str
+) -> None:
+    with TemporaryDirectory() as folder, running_server(postgresql_program, Path(folder)):
         engine = create_async_engine(f"postgresql+asyncpg://postgres@/postgres?host={folder}")
         async with engine.begin() as transaction:
             await transaction.run_sync(Model.metadata.create_all)

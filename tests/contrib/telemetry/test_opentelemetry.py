@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from aioqless import Client, Inject, Job, job
+from aioqless import Client, Fail, Inject, Job, Limit, Parked, Retry, Snooze, Throttled, job
 from aioqless.contrib.telemetry import opentelemetry
 from tests.conftest import Until
 from tests.worker.conftest import Work
@@ -131,6 +131,35 @@ async def test_runs_are_counted_by_outcome_and_measured(
         for point in durations
         if isinstance(point, HistogramDataPoint) and point.explicit_bounds[-1] == 1800
     } == {(None, 2), ("KeyError", 1)}
+
+
+@pytest.mark.parametrize(
+    ("decision", "error"),
+    [
+        (Snooze(3600), None),
+        (Throttled(Limit("vendor", rate=(9, 60)), 3600), None),
+        (Retry("later", delay=3600), None),
+        (Parked(waits=("never",)), None),
+        (Fail("no such customer"), "Fail"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+async def test_only_failures_are_errors_of_a_span_and_of_the_duration(
+    decision: BaseException, error: str | None, client: Client, work: Work, until: Until
+) -> None:
+    klass = f"Decides{type(decision).__name__}"
+
+    @job(klass=klass)
+    async def decides(job: Job[Any]) -> None:
+        raise decision
+
+    await client.queue("mail").put(decides)
+    async with work(decides, opentelemetry.trace_run, opentelemetry.measure):
+        span = (await until(lambda: named() or None))[f"run {klass}"]
+    (duration, *_) = points("messaging.process.duration", aioqless_klass=klass)
+    assert (duration.attributes or {}).get("error.type") == error
+    assert [event.name for event in span.events] == (["exception"] if error else [])
+    assert (span.status.status_code is trace.StatusCode.ERROR) == bool(error)
 
 
 async def test_queues_are_observed_while_a_worker_runs(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from aioqless import Client, Fail, Job, bulk_job, job
 from aioqless.contrib.telemetry import metrics_server, prometheus, queue_readings
 from aioqless.contrib.telemetry.queue_readings import read_queues
 from tests.conftest import Until
+from tests.programs import find
 from tests.worker.conftest import Lines, Work
 
 
@@ -199,7 +199,7 @@ async def test_names_that_are_not_utf8_or_hostile_are_metrics_that_can_be_read(
     metrics_server.SharedReading(tmp_path).save(reading)
     text = generate_latest().decode()
     assert "waits-\\\\udcff" in text and 'queue="le=\\"1\\"} 1\\\\"' in text
-    if promtool := shutil.which("promtool"):
+    if promtool := find("promtool"):
         checked = await asyncio.to_thread(
             subprocess.run, [promtool, "check", "metrics"], input=text.encode(), check=False
         )

@@ -62,31 +62,33 @@ def _act(
     more: str = "",
     finish: Callable[[], Awaitable[int]] | None = None,
 ) -> Redirect:
-    """Change the jobs that a search has found, up to the cursor at which it stopped.
+    """Change all jobs of a filter, which is searched again, to its end, while they are changed.
 
-    They are searched again, so that only jobs are changed that still match.
+    The page may have searched a part only: then the number of jobs is an upper bound until the end.
     """
     text, total = request.text("filter"), int(request.number("found"))
+    is_partial = bool(request.form.get("partial"))
     wanted = parse_filter(text, request.dashboard, sees_data=request.sees_data, is_narrowed=True)
     wanted &= JobFilter.parse(f"{ACTS[name].condition} {more}")
-    if total < 1:
+    if total < 1 and not is_partial:
         raise ValueError("no job was found")
-    stop, handled = request.form.get("stop", ""), 0
-    pages = request.client.jobs.filter(str(wanted), stop=stop, count=STEP)
+    handled = 0
+    pages = request.client.jobs.filter(str(wanted), count=STEP)
 
-    async def step(_skipped: int, count: int) -> tuple[int, int]:
+    async def step(_skipped: int, _count: int) -> tuple[int, int]:
         nonlocal handled
         async for page in pages:
-            jids = page.jids[:count]
-            handled += len(jids)
-            done = await change(jids) if jids else 0
-            if finish is not None and (not page.cursor or handled >= total):
+            handled += len(page.jids)
+            bulk.total = handled + (max(1, page.total - page.searched) if page.cursor else 0)
+            done = await change(page.jids) if page.jids else 0
+            if finish is not None and not page.cursor:
                 done += await finish()
-            if jids:
-                return done, len(jids) - done
+            if page.jids:
+                return done, len(page.jids) - done
         return 0, 0
 
-    request.dashboard.bulk_actions.start(
-        request.user, request.form, f"select-{name}", verb, text, total, step=step
+    bulk = request.dashboard.bulk_actions.start(
+        request.user, request.form, f"select-{name}", verb, text, max(1, total), step=step
     )
-    return Redirect(f"{total:,} jobs are being {verb}.", address("/jobs", filter=text))
+    jobs = "All jobs of the filter" if is_partial else f"{total:,} jobs"
+    return Redirect(f"{jobs} are being {verb}.", address("/jobs", filter=text))

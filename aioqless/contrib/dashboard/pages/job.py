@@ -58,6 +58,7 @@ async def show_job(request: PageRequest) -> Page:
         )
     graph = DependencyGraph(job)
     await graph.read(request.client)
+    stored = readable_data(job)
     (data, unreadable), redaction = await asyncio.to_thread(_prepare, request, job)
     try:
         steps, hidden_steps = await request.client.jobs.steps(jid), ""
@@ -78,9 +79,9 @@ async def show_job(request: PageRequest) -> Page:
         "events": job.events[-MAX_EVENTS:],
         "attempts": list_attempts(job.events)[-MAX_ATTEMPTS:],
         "links": find_links(request, job, data),
-        "steps": [(step, _shown_value(request, step)) for step in steps],
+        "steps": [(step, _shown_value(request, step, stored)) for step in steps],
         "hidden_steps": hidden_steps,
-        "output": await _read_output(request, jid),
+        "output": await _read_output(request, jid, redaction),
         "signaled": {step.name for step in steps if step.kind == "signal"},
         "nodes": graph.nodes if len(graph.nodes) > 1 else [],
         "edges": list(graph.edges),
@@ -135,11 +136,12 @@ def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | Non
         return None, f"Encrypted: {error}"
 
 
-def _shown_value(request: PageRequest, step: StoredStep) -> str:
+def _shown_value(request: PageRequest, step: StoredStep, stored: str | None) -> str:
     """Return a stored value without hidden ones; empty where the role may not see data."""
     if not request.sees_data or step.kind in UNKEPT:
         return ""
-    text = request.dashboard.redaction.format(json_types.encode(step.value).decode())
+    value = json_types.encode(step.value).decode()
+    text = request.dashboard.redaction.format(value, stored=stored)
     return text[:MAX_VALUE]
 
 
@@ -157,7 +159,9 @@ def show_key(request: PageRequest, key: str, data: str | None) -> str:
         return f"{klass}:[{HIDDEN}]"
     hidden = [value for name, value in given.items() if redaction.is_hidden(name)]
     shown = [part if part in given.values() and part not in hidden else HIDDEN for part in parts]
-    return f"{klass}:{redaction.format(json.dumps(shown, ensure_ascii=False), indent=0)}"
+    return (
+        f"{klass}:{redaction.format(json.dumps(shown, ensure_ascii=False), indent=0, stored=data)}"
+    )
 
 
 async def _read_stack(request: PageRequest, job: Job) -> str:
@@ -170,7 +174,7 @@ async def _read_stack(request: PageRequest, job: Job) -> str:
         return error.describe() if isinstance(error, NoSuchWorker) else str(error)
 
 
-async def _read_output(request: PageRequest, jid: str) -> str:
+async def _read_output(request: PageRequest, jid: str, redaction: JobRedaction) -> str:
     """Return the latest part of a job's output; nothing where the role may not see data."""
     text = ""
     if request.sees_data:
@@ -181,7 +185,7 @@ async def _read_output(request: PageRequest, jid: str) -> str:
                     text += _format_output(request, each)
         except (DecryptionError, NoSuchJob) as error:
             return f"Hidden: {error}"
-    return text[-MAX_OUTPUT:]
+    return (await asyncio.to_thread(redaction.redact, text))[-MAX_OUTPUT:]
 
 
 def _format_output(request: PageRequest, output: Output) -> str:
@@ -277,7 +281,7 @@ def find_links(request: PageRequest, job: Job, data: str | None) -> list[tuple[s
         value = _find_value(shown, name)
         if value is None:
             value = values.get(name)
-        if value and value != HIDDEN and not any(map(is_hidden, name.split("."))):
+        if value and HIDDEN not in str(value) and not any(map(is_hidden, name.split("."))):
             links.append((name, template.replace("{value}", quote(str(value), safe=""))))
     return links
 

@@ -278,6 +278,6 @@ def _list_arguments(request: PageRequest, data: str | None) -> list[str]:
         text
         for name, value in (shown.items() if isinstance(shown, dict) else ())
         if isinstance(value, str | int)
-        and value != HIDDEN
+        and HIDDEN not in str(value)
         and len(text := f"{name}={value}") <= MAX_VALUE
     ]

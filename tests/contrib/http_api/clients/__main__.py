@@ -20,6 +20,7 @@ import uvicorn
 
 from aioqless import Client, Worker
 from aioqless.testing import server
+from tests.programs import find
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[3] / "docs" / "http-api.md").read_text("utf-8")
@@ -115,9 +116,9 @@ async def main() -> None:
                 description = (await ask.get("/openapi.json")).text
             programs = Programs(Path(folder), url)
             programs.write("openapi.json", description)
-            known = {"npm": programs.run_typescript, "go": programs.run_go, "php": programs.run_php}
+            known = {"npx": programs.run_typescript, "go": programs.run_go, "php": programs.run_php}
             for program, run in known.items():
-                if shutil.which(program):
+                if find(program):
                     await run()
                     print(f"{program}: put a job, and got its result")
                 elif os.environ.get("AIOQLESS_NO_SKIPS"):

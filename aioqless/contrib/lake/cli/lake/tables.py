@@ -109,12 +109,15 @@ def sql(
     if (query is None) == (named is None):
         raise AioqlessError("give a query, or the name of one by --named")
     opened = open_lake(lake, fresh)
+    import duckdb
+
     from aioqless.contrib.lake.database import open_lake_database, read_named
 
-    text = query or read_named(named or "")
+    text = read_named(named) if query is None and named is not None else query or ""
     with open_lake_database(opened) as database:
         for each in values or ():
             database.execute(f"SET VARIABLE {_parse_value(each, text)}")
+        _require_one_statement(duckdb.extract_statements(text))
         answer = database.execute(text)
         names = [column[0] for column in answer.description or ()]
         rows = itertools.chain.from_iterable(iter(partial(answer.fetchmany, 1000), []))
@@ -129,6 +132,13 @@ def sql(
             print_table(names, shown[:1000], empty="no rows")
             if len(shown) > 1000:
                 print_progress("… and more: --csv or --json has all of it")
+
+
+def _require_one_statement(statements: Sequence[object]) -> None:
+    if len(statements) != 1:
+        raise ValueError(
+            f"give one SQL statement (got {len(statements)}): only one answer can be printed"
+        )
 
 
 def _parse_value(value: str, query: str) -> str:
