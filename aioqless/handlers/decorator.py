@@ -155,6 +155,7 @@ def _decorator(
             )
         result_ttl = checked.get("result_ttl")
         keeps_result, names = result_ttl is not None, _local_names(fn, caller)
+        _refuse_method(fn)
         types = HandlerTypes(fn, names, keeps_result=keeps_result, is_bulk=is_bulk)
         handler: Handler[...] = Handler(
             fn,
@@ -191,6 +192,16 @@ def _check_name(fn: Callable[..., object]) -> None:
         raise DuplicateKlass(
             f"{fn.__module__} has two handlers of the name {fn.__qualname__}, and workers would "
             "only find the second: rename one of them"
+        )
+
+
+def _refuse_method(fn: Callable[..., object]) -> None:
+    """Check that the first parameter of a function is not the instance of a class."""
+    code = getattr(fn, "__code__", None)
+    if code is not None and code.co_varnames[: code.co_argcount][:1] in (("self",), ("cls",)):
+        raise TypeError(
+            f"{fn.__qualname__} is a method: its {code.co_varnames[0]!r} would get the job. "
+            "Declare a function, or put @staticmethod above @job"
         )
 
 

@@ -115,6 +115,11 @@ def check_options(options: JobOptions, *, is_bulk: bool) -> CheckedOptions:
     """
     table = BULK_JOB if is_bulk else JOB
     table.refuse_unknown(options)
+    if options.get("retries", 0) is None:
+        raise ValueError(
+            "retries must be an integer >= 0 (got None): a job is never retried for ever; leave it "
+            "out for the default"
+        )
     if "backoff" in options and not options.keys() & RETRY_OPTIONS:
         RetryPolicy(backoff=options["backoff"])  # a wrong type is reported first
         raise ValueError(

@@ -403,3 +403,16 @@ def test_number_as_backoff_says_which_functions_make_one() -> None:
     for options in ({"backoff": 2}, {"backoff": 2, "retry_on": ValueError}):
         with pytest.raises(TypeError, match=why):
             job(**options)(lambda job: None)
+
+
+def test_method_is_refused_as_a_handler() -> None:
+    with pytest.raises(TypeError, match="is a method: its 'self' would get the job"):
+
+        class Mailer:
+            @job  # type: ignore[arg-type]
+            async def send(self, job: Job[Any], to: str) -> None: ...
+
+
+def test_retries_without_end_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"retries must be an integer >= 0 \(got None\)"):
+        job(retries=None)
