@@ -100,7 +100,7 @@ CALLS: dict[str, tuple[Act, int]] = {
 
 
 class Gate:
-    """Where handlers wait until Redis is away."""
+    """Where handlers wait until Redis is unavailable."""
 
     def __init__(self) -> None:
         self.waiting: set[str] = set()
@@ -124,7 +124,7 @@ class Gate:
 
 
 async def take_redis_away(server: OwnServer, gate: Gate, seconds: float = AWAY) -> None:
-    """Kill Redis, let the handlers go on, and start it again."""
+    """Kill Redis, let the handlers continue, and start it again."""
     server.kill()
     gate.open()
     await asyncio.sleep(seconds)
