@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -151,13 +152,22 @@ def _make_key(
     if for_people:  # such as `customer=7`
         pairs = zip(key, fields, strict=True)
         return _shorten(",".join(f"{name}={_show(value)}" for name, value in pairs))
-    return _shorten(f"{klass}:{json_types.encode(fields).decode()}")
+    return _shorten(f"{klass}:{_encode_ordered(fields)}")
 
 
 def _show(value: object) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
-    return json_types.encode(value).decode()
+    return _encode_ordered(value)
+
+
+def _encode_ordered(value: object) -> str:
+    """Return a value as JSON whose objects are ordered by their keys: equal values are one key."""
+    text = json_types.encode(value).decode()
+    if "{" not in text:
+        return text
+    ordered = json.loads(text)
+    return json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _read_fields(what: str, key: tuple[str, ...], klass: str, values: Values) -> list[object]:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
+from aioqless import validation
 from aioqless.client import json_types
 from aioqless.errors import InvalidData
 from aioqless.lua import constant
@@ -54,15 +55,9 @@ def encode(value: object, max_bytes: int = MAX_BYTES) -> bytes:
             text = json_types.encode(value)
             if b"null" in text:  # which msgspec writes for NaN and infinities, too
                 json.dumps(json_types.to_builtins(value), allow_nan=False)
-        except (
-            TypeError,
-            ValueError,
-            RecursionError,
-            OverflowError,
-            UnicodeEncodeError,
-            msgspec.MsgspecError,
-        ) as error:
-            raise InvalidData(f"data {shorten(value)} can't be written as JSON: {error}") from None
+        except Exception as error:  # an object of the application may raise anything
+            why = validation.to_text(error)
+            raise InvalidData(f"data {shorten(value)} can't be written as JSON: {why}") from None
     if text.strip() == b"false":
         raise InvalidData(
             "data must not be false, which other qless clients take for missing: "
@@ -109,10 +104,10 @@ def shape(value: object) -> bytes | None:
         text = json_types.encode(value)
         # json tells NaN from null, msgspec doesn't
         return json.dumps(json_types.to_builtins(value)).encode() if b"null" in text else text
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+    except Exception:  # an object of the application may raise anything
         try:
             return json.dumps(value).encode()  # which encodes halves of surrogate pairs
-        except (TypeError, ValueError, RecursionError):
+        except Exception:
             return None
 
 
@@ -141,7 +136,7 @@ def merge(stored: str, read: bytes, changed: bytes) -> Json:
 
 def shorten(value: object) -> str:
     """Return the `repr` of a value for an error message, cut after 200 characters."""
-    text = repr(value)
+    text = validation.describe(value)
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, Key, Limit, NewJob, job
+from aioqless import Client, Handler, InvalidData, Job, Key, Limit, NewJob, job
 from aioqless.client.constraints import encode_constraints
 from aioqless.client.put import encode_job
 from aioqless.client.put_options import TemplateOptions
@@ -83,6 +83,33 @@ async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
         for data in (said, silent)
     ]
     assert keys[0] == keys[1]
+
+
+class Spec(TypedDict):
+    a: int
+    b: dict[str, int]
+
+
+@job(klass="Any", unique=("spec",), limit_key=("spec",), max_concurrency=1, fair_by=("spec",))
+async def any_spec(job: Job[Any], spec: dict[str, Any]) -> None: ...
+
+
+@job(klass="Typed", unique=("spec",), limit_key=("spec",), max_concurrency=1, fair_by=("spec",))
+async def typed_spec(job: Job[Any], spec: Spec) -> None: ...
+
+
+@pytest.mark.parametrize("handler", [any_spec, typed_spec], ids=lambda each: each.klass)
+async def test_order_of_the_keys_of_a_dict_makes_no_other_key(
+    client: Client, handler: Handler[...]
+) -> None:
+    one = {"a": 1, "b": {"x": 1, "y": 2}}
+    other = {"b": {"y": 2, "x": 1}, "a": 1}
+    first, second = (
+        encode_job(NewJob(handler, {"spec": spec}), 1000)["constraints"] for spec in (one, other)
+    )
+    assert first == second and b'{\\"a\\":1,\\"b\\":{\\"x\\":1,\\"y\\":2}}' in (first or b"")
+    mail = client.queue("mail")
+    assert await mail.put(handler, {"spec": one}) == await mail.put(handler, {"spec": other})
 
 
 async def test_too_long_unique_key_is_shortened() -> None:

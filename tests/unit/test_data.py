@@ -16,6 +16,7 @@ from aioqless import InvalidData
 from aioqless.client.job_data import MAX_BYTES, MAX_DEPTH, decode, encode, shape
 from aioqless.client.put import Jid
 from tests.unit.typed import Box, Point
+from tests.worker import odd_errors
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 values = st.recursive(
@@ -241,3 +242,10 @@ def test_malformed_data_of_other_clients_is_read_where_possible() -> None:
 def test_invalid_json_raises(text: str) -> None:
     with pytest.raises(InvalidData, match="is not JSON"):
         decode(text)
+
+
+@pytest.mark.parametrize("name", odd_errors.VALUES)
+def test_value_that_cannot_be_encoded_or_shown_is_invalid_data(name: str) -> None:
+    for value in (odd_errors.VALUES[name](), {"kept": [odd_errors.VALUES[name]()]}):
+        with pytest.raises(InvalidData):
+            encode(value)
