@@ -207,7 +207,7 @@ def spark_versions(session: nox.Session, spark: str) -> None:
 def api_clients(session: nox.Session) -> None:
     """Generate clients of the HTTP API in TypeScript and Go, and run them; needs npm, Go, Java."""
     install(session, extras="[private-redis,web]")
-    session.install("httpx", "openapi-generator-cli")
+    session.install("httpx", "openapi-generator-cli", "pytest")
     session.run("python", "-m", "tests.contrib.http_api.clients")
 
 

@@ -197,7 +197,7 @@ def _check_name(fn: Callable[..., object]) -> None:
 
 def _refuse_method(fn: Callable[..., object]) -> None:
     """Check that the first parameter of a function is not the instance of a class."""
-    code = getattr(fn, "__code__", None)
+    code = None if inspect.ismethod(fn) else getattr(fn, "__code__", None)
     if code is not None and code.co_varnames[: code.co_argcount][:1] in (("self",), ("cls",)):
         raise TypeError(
             f"{fn.__qualname__} is a method: its {code.co_varnames[0]!r} would get the job. "

@@ -230,6 +230,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
         child='{"queue":"mail","klass":"Pay","data":"{}"}')),
     ("emit", "a worker sends output", script("emit", worker="ann", batch=[{"jid": "a", "fence": 1,
         "start": 0, "count": 1, "values": "[1]", "ttl": 60}])),
+    ("emit_end", "a worker says how much it has sent", script("emit_end", jid="a", worker="ann",
+        fence="2", start=3, values="[]", ttl=60)),
     ("set_put", "jobs are put into a set", script("set_put", set_name="i", batch=[{"queue": "mail",
         "jid": "m", "klass": "Greet", "data": "{}"}])),
     ("mark", "a moment is marked", lambda client: client.metrics.mark("moved")),

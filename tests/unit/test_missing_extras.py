@@ -56,7 +56,6 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra() -> Non
     ("words", "package", "extra"),
     [
         ("queues", "typer", "cli"),
-        ("--namespace x queues", "typer", "cli"),
         ("web", "typer", "web"),
         ("outbox sqlite+aiosqlite://", "typer", "cli,sqlalchemy"),
         ("lake archive", "typer", "lake"),

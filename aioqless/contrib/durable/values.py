@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar, get_origin, get_type_hints
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -74,11 +74,16 @@ def type_returned_by(function: Callable[..., object]) -> object:
         target = type(target).__call__  # an object that can be called
     hint = getattr(target, "__annotations__", {}).get("return")
     if inspect.isclass(target) or not isinstance(hint, str):
-        return None if inspect.isclass(target) else hint
+        return None if inspect.isclass(target) else _type_awaited(hint)
     try:
-        return get_type_hints(target, include_extras=True)["return"]
+        return _type_awaited(get_type_hints(target, include_extras=True)["return"])
     except (NameError, AttributeError) as error:
         raise TypeError(
             f"the annotation of what {target.__qualname__} returns can't be resolved: {error}; "
             "define it in the module, outside of `if TYPE_CHECKING:`"
         ) from None
+
+
+def _type_awaited(hint: object) -> object:
+    """Return the type that a coroutine returns, of a function that returns one; else the type."""
+    return get_args(hint)[-1] if get_origin(hint) in (Awaitable, Coroutine) else hint

@@ -136,6 +136,10 @@ class PartitionedStore(Store):
         """Reserve a request id for one call that may have to be sent several times."""
         return self.stores[0].request()
 
+    async def read_server(self, *command: str | int) -> Any:
+        """Send a command of Redis that only reads to a partition that isn't known to be missing."""
+        return await next(iter(self.present().values())).read_server(*command)
+
     async def now(self) -> float:
         """Return the time of the clock that commands go by, in seconds since 1970."""
         return await self._read_any(lambda number: self.stores[number].now())
