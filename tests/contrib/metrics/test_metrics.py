@@ -92,8 +92,10 @@ async def test_figures_agree_with_those_of_the_archive_within_a_percent(client: 
     total = (await find(client, "Send")).total
     assert total.runs == len(runs) == 20
     assert total.wait_seconds == pytest.approx(sum(waits), rel=0.01)
-    # What the archive has includes calls of Redis, which may take long beside other tests.
-    assert sum(1 + number / 20 for number in range(20)) <= total.run_seconds <= sum(runs)
+    # Both include a call of Redis, which may take long beside other tests: the archive's is that of
+    # the pop, the worker's that of the completion, until its reply.
+    least = sum(1 + number / 20 for number in range(20))
+    assert least <= total.run_seconds <= 1.01 * sum(runs)
     for share, found, exact in (
         *((0.5, total.run.p50, runs), (0.95, total.run.p95, runs)),
         (0.95, total.wait.p95, waits),
