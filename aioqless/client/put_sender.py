@@ -237,9 +237,13 @@ class PutSender:
         reply = batcher.submit(job)
         while not reply.done() and (left := lock.deadline() - time.monotonic()) > 0:
             await asyncio.wait([reply], timeout=left)
-        if not reply.done():
-            await end_run(lock)
-        return reply.result()
+        if reply.done():
+            try:
+                return reply.result()
+            except REDIS_UNAVAILABLE as error:  # for so long that it can't be repeated any more
+                if isinstance(error, exceptions.AuthenticationError):
+                    raise
+        return await end_run(lock)
 
     def _batcher(self, queue: str, *, in_handler: bool) -> Batcher[PutManyRow, str]:
         """Return the batcher of a queue; handlers wait longer than others, so have their own."""

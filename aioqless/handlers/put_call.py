@@ -12,7 +12,7 @@ from aioqless.runtime.log import log
 
 R = TypeVar("R")
 
-# What was said of the latest puts that were never awaited; the fixtures for pytest read it.
+# Messages about the latest puts that were never awaited; the pytest plugin fails their tests.
 forgotten: deque[str] = deque(maxlen=100)
 
 

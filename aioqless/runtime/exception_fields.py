@@ -45,7 +45,7 @@ def cause_of(error: BaseException) -> BaseException | None:
 
 
 def context_of(error: BaseException) -> BaseException | None:
-    """Return what was being handled when an exception was raised; None if that is suppressed."""
+    """Return the exception that was handled when this one was raised; None if suppressed."""
     if _FIELDS["__suppress_context__"].__get__(error):
         return None
     context: BaseException | None = _FIELDS["__context__"].__get__(error)

@@ -83,7 +83,8 @@ async def repeat_while_locked(
                 return await attempt()
         except (*REDIS_UNAVAILABLE, TimeoutError) as broken:
             why = broken
-    if lock.deadline() == first and not isinstance(why, exceptions.AuthenticationError):
+    refused = isinstance(why, exceptions.AuthenticationError)
+    if lock.deadline() == first < math.inf and not refused:
         await end_run(lock)
     raise why
 

@@ -308,3 +308,30 @@ async def test_call_to_another_redis_than_the_workers_fails_while_the_lock_is_re
     async with work(elsewhere):
         failed = await after(client, until, jid, "failed")
     assert failed.failure and failed.failure.group == "mail-ConnectionError"
+
+
+async def test_puts_that_can_be_repeated_no_longer_end_the_run_by_a_lost_lock(
+    killable_client: Client,
+    own_server: OwnServer,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aioqless.store.script_store.RETRY_WINDOW", 0.3)
+    gate = Gate()
+
+    @job(klass="Puts")
+    async def puts(job: Job[Any]) -> None:
+        await gate.enter(job)
+        await child.put()
+
+    mail = killable_client.queue("mail")
+    jids = {str(await mail.put(puts)) for _ in range(3)}  # one put alone, two in a batch
+    async with work(puts, using=killable_client, shutdown_timeout=0):
+        await until(lambda: gate.waiting == jids)
+        own_server.kill()
+        gate.open()
+        await until(lambda: {each["jid"] for each in lines.of("job.lock_lost")} == jids, 20)
+        await asyncio.to_thread(own_server.start)
+    assert not lines.of("job.failed")

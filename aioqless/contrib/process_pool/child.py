@@ -115,7 +115,7 @@ class Child:
             self._writer.write(frame(StopRequest(reason)))
 
     def renew_lock(self, deadline: float) -> None:
-        """Tell it until when the lock of its job lasts now, by time.monotonic."""
+        """Send it the new deadline of its job's lock, by time.monotonic."""
         if self._writer:
             self._writer.write(frame(LockRenewed(deadline)))
 

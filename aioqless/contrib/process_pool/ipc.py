@@ -111,7 +111,7 @@ class StopRequest:
 
 @dataclass(frozen=True)
 class LockRenewed:
-    """Tells a process until when the lock of its job lasts now."""
+    """Sends a process the new deadline of its job's lock."""
 
     deadline: float
 
