@@ -73,19 +73,21 @@ async def repeat_while_locked(
     """
     first, renewed_until = lock.deadline(), time.monotonic() + LONGEST_ELSEWHERE
     for number in itertools.count(1):
-        deadline, now = lock.deadline(), time.monotonic()
-        deadline = min(deadline, until, math.inf if deadline == first else renewed_until)
-        if now >= deadline or isinstance(why, exceptions.AuthenticationError):
-            break
+        locked_until, now = lock.deadline(), time.monotonic()
+        renewed = locked_until != first
+        deadline = min(locked_until, until, renewed_until if renewed else math.inf)
+        if isinstance(why, exceptions.AuthenticationError):
+            raise why
+        if now >= deadline:
+            if now < locked_until and (renewed or locked_until == math.inf):
+                raise why
+            await end_run(lock)
         await asyncio.sleep(min(0.05 * number, MAX_PAUSE, deadline - now))
         try:
             async with asyncio.timeout(deadline - now):
                 return await attempt()
         except (*REDIS_UNAVAILABLE, TimeoutError) as broken:
             why = broken
-    refused = isinstance(why, exceptions.AuthenticationError)
-    if lock.deadline() == first < math.inf and not refused:
-        await end_run(lock)
     raise why
 
 

@@ -86,17 +86,15 @@ async def test_full_bulk_is_taken_at_once_and_the_rest_after_within(
 ) -> None:
     rows, clock = Rows(within=30), Clock()
     rows.end.set()
-    async with (
-        Client(redis_url, namespace=namespace, clock=clock) as client,
-        work(rows.handler, using=client, poll=0.05),
-    ):
+    async with Client(redis_url, namespace=namespace, clock=clock) as client:
         for n in range(4):
             await client.put(rows.handler.data(Row(n)))
             clock.move(0.001)
-        await until(lambda: len(lines.of("job.completed")) == 3)
-        assert rows.numbers == [[0, 1, 2]]
-        clock.move(30)
-        await until(lambda: len(lines.of("job.completed")) == 4)
+        async with work(rows.handler, using=client, poll=0.05):
+            await until(lambda: len(lines.of("job.completed")) == 3)
+            assert rows.numbers == [[0, 1, 2]]
+            clock.move(30)
+            await until(lambda: len(lines.of("job.completed")) == 4)
     assert rows.numbers == [[0, 1, 2], [3]]
     assert [line["jobs"] for line in lines.of("bulk.started")] == [3, 1]
     assert len(lines.of("outcomes.stored", jobs=3)) == 1

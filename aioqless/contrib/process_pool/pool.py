@@ -6,6 +6,7 @@ import asyncio
 import pickle
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import anyio
 import msgspec
@@ -73,7 +74,7 @@ class ProcessPool:
             request = JobRequest(
                 function, jobs, variables, run.deadline, stores_result, handler.is_bulk
             )
-            reply = await self._perform(child, runs, frame(request))
+            reply = await self._perform(child, runs, request)
         finally:
             self._take_back(child)
             self._slots.release_on_behalf_of(run)
@@ -88,7 +89,7 @@ class ProcessPool:
             raise error_of(reply.error)
         return reply.result
 
-    async def _perform(self, child: Child, runs: Sequence[Run], request: bytes) -> JobReply:
+    async def _perform(self, child: Child, runs: Sequence[Run], request: JobRequest) -> JobReply:
         """Return the process's reply; a cancellation stops the process, not the wait for it."""
         child.stopping = False
         working = asyncio.ensure_future(self._start_and_perform(child, runs, request))
@@ -123,7 +124,7 @@ class ProcessPool:
             raise
 
     async def _start_and_perform(
-        self, child: Child, runs: Sequence[Run], request: bytes
+        self, child: Child, runs: Sequence[Run], request: JobRequest
     ) -> JobReply:
         jobs = {run.job.jid: run.job for run in runs}
         with runs[0].waiting():
@@ -141,7 +142,8 @@ class ProcessPool:
             else:
                 job.progress(message.share, message.message)
 
-        return await child.perform(request, receive)
+        request = replace(request, deadline=runs[0].deadline)  # renewed while the process started
+        return await child.perform(frame(request), receive)
 
     def _take(self) -> Child:
         """Return a process without a job; end those that died while they had none."""
