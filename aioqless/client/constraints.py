@@ -1,11 +1,11 @@
-"""Uniqueness, limits, tenant and bulk of a job: merged and encoded."""
+"""Uniqueness, limits, tenant and bulk of a job: merged and encoded, and made of other data."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -23,6 +23,9 @@ from aioqless.errors import InvalidData
 # What the puts of one job can't share, or what says when it runs.
 _NOT_WITH_DEBOUNCE = "jid delay at depends if_dependency_fails if_exists unique_until unique_for"
 _PLAIN = re.compile(r"[\w.@-]+")  # what needs no quotes in the name of a tenant
+# By their names in what is stored, the options whose keys are made of fields.
+_KEYS = {"unique": "unique", "fair": "fair_by", "bulk": "together_by"}
+_EXACT = 1 << 53  # floats beyond have no fraction, and other digits than integers
 Values: TypeAlias = Callable[[], Mapping[str, object]]
 
 
@@ -74,7 +77,98 @@ def encode_constraints(
     if (size := options.get("size")) is not None:
         bulk = _make_key("together_by", options.get("together_by", ()), klass, values)
         encoded |= {"bulk": bulk, "size": size, "within": options["within"]}
+    if fields := _name_fields(options, limits):
+        encoded["fields"] = fields
     return msgspec.json.encode(encoded)
+
+
+def encode_for_copy(stored: str, changes: bytes | None) -> bytes | None:
+    """Encode the constraints of a copy of a job, which is a member of no set or workflow.
+
+    Args:
+        stored: Those of the job, as the scripts store them.
+        changes: What they take from the data of the copy, of `encode_changes`.
+
+    Returns:
+        None if it has none.
+    """
+    own, changed = json.loads(stored), json.loads(changes or b"{}")
+    for name in ("set", "takes", "taken"):
+        own.pop(name, None)
+    for number, key in changed.pop("limits", {}).items():
+        own["limits"][int(number) - 1]["key"] = key
+    for number, cost in changed.pop("costs", {}).items():
+        own["limits"][int(number) - 1]["cost"] = cost
+    own |= changed
+    return msgspec.json.encode(own) if own else None
+
+
+def _name_fields(options: CheckedOptions, limits: Sequence[Limit]) -> dict[str, object]:
+    """Return the fields of the data of which keys and costs are made, as they are stored."""
+    keys = {name: options.get(option) for name, option in _KEYS.items()}
+    numbered = [(str(number), limit) for number, limit in enumerate(limits, 1)]
+    fields = {
+        **keys,
+        "limits": {number: limit.key for number, limit in numbered if _is_made(limit.key)},
+        "costs": {number: limit.cost for number, limit in numbered if isinstance(limit.cost, str)},
+    }
+    return {
+        name: named for name, named in fields.items() if isinstance(named, tuple | dict) and named
+    }
+
+
+def _is_made(key: object) -> bool:
+    return isinstance(key, tuple) and key != ()
+
+
+def encode_changes(stored: str, klass: str, before: Values, after: Values) -> bytes | None:
+    """Encode what the constraints of a job take from other data, as the scripts take it.
+
+    Args:
+        stored: The constraints, as the scripts store them.
+        klass: Klass of the job.
+        before: Returns the data that they were made of.
+        after: Returns the other data.
+
+    Returns:
+        The keys and costs that change; None if none does.
+
+    Raises:
+        InvalidData: The data lacks a field that a key or a cost is made of, the cost is wrong, or
+            two limits would have one key.
+    """
+    if '"fields":' not in stored:
+        return None
+    own = json.loads(stored)
+    fields, old, new = own.get("fields") or {}, before(), after()
+
+    def make(what: str, names: Sequence[str], *, for_people: bool = False) -> str | None:
+        if all(name in old and name in new and old[name] == new[name] for name in names):
+            return None
+        return _make_key(what, tuple(names), klass, lambda: new, for_people=for_people)
+
+    changed: dict[str, object] = {}
+    for name, option in _KEYS.items():
+        if key := make(option, fields.get(name, ()), for_people=name == "fair"):
+            changed[name] = key
+    limits = own.get("limits") or []
+    if keys := {
+        number: key
+        for number, names in (fields.get("limits") or {}).items()
+        if (key := make("limit", names))
+    }:
+        all_keys = [keys.get(str(at), limit["key"]) for at, limit in enumerate(limits, 1)]
+        if len({*all_keys}) < len(all_keys):
+            raise InvalidData(f"two limits of {klass} would have the same key, {all_keys!r}")
+        changed["limits"] = keys
+    costs = {
+        number: _read_cost(name, Limit((), rate=tuple(limits[int(number) - 1]["rate"])), klass, new)
+        for number, name in (fields.get("costs") or {}).items()
+        if make("cost", [name])
+    }
+    if costs:
+        changed["costs"] = costs
+    return msgspec.json.encode(changed) if changed else None
 
 
 def _read_debounce(options: CheckedOptions) -> dict[str, float]:
@@ -122,14 +216,18 @@ def encode_limit(limit: Limit, klass: str, values: Values) -> dict[str, object]:
     if limit.rate is not None:
         encoded["rate"] = limit.rate
     if isinstance(limit.cost, str):
-        (cost,) = _read_fields("cost", (limit.cost,), klass, values)
-        try:
-            encoded["cost"] = limit.check_cost(cost)
-        except (TypeError, ValueError) as wrong:
-            raise InvalidData(f"{limit.cost} of {klass}: {wrong}") from None
+        encoded["cost"] = _read_cost(limit.cost, limit, klass, values())
     elif limit.cost is not None:
         encoded["cost"] = limit.cost
     return encoded
+
+
+def _read_cost(name: str, limit: Limit, klass: str, values: Mapping[str, object]) -> float:
+    (cost,) = _read_fields("cost", (name,), klass, lambda: values)
+    try:
+        return limit.check_cost(cost)
+    except (TypeError, ValueError) as wrong:
+        raise InvalidData(f"{name} of {klass}: {wrong}") from None
 
 
 def name_limit(limit: Limit, klass: str, values: Values) -> str:
@@ -162,12 +260,20 @@ def _show(value: object) -> str:
 
 
 def _encode_ordered(value: object) -> str:
-    """Return a value as JSON whose objects are ordered by their keys: equal values are one key."""
+    """Return a value as JSON that is the same for equal values: of data, and of what it is read as.
+
+    The keys of objects are ordered, and integers have no fraction.
+    """
     text = json_types.encode(value).decode()
-    if "{" not in text:
+    if "{" not in text and ".0" not in text:
         return text
-    ordered = json.loads(text)
+    ordered = json.loads(text, parse_float=_parse_number)
     return json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _parse_number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
 def _read_fields(what: str, key: tuple[str, ...], klass: str, values: Values) -> list[object]:

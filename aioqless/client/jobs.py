@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypedDict, TypeVar, overload
 
 import msgspec
 
@@ -36,6 +36,12 @@ class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
 
     canceled: int
     kept: tuple[str, ...]
+
+
+class _Changes(TypedDict, total=False):
+    data: bytes
+    data_keys: bytes | None
+    was: str | None
 
 
 class Jobs:
@@ -290,15 +296,39 @@ class Jobs:
             InvalidData: The data can't be encoded.
             InvalidArgument: No such step is stored.
         """
-        text = None
+        changes: _Changes = {}
         if data is not job_data.Unread:
-            text = job_data.encode(data, self._backend.max_data)
-            codec = self._backend.codec
-            if codec.bound_to_klass and (job := await self.get(jid)):
-                text = codec.encode(text, job.klass)
-        await self._store.revive_job(
-            jid=jid, data=text, was=was.raw_data if was else None, from_step=from_step
-        )
+            changes = await self._encode_changes(jid, data, was)
+        await self._store.revive_job(jid=jid, from_step=from_step, **changes)
+
+    async def edit(self, jid: str, data: object, *, was: Job | None = None) -> None:
+        """Give a job other data, and the keys and costs that are made of it.
+
+        Its state, when it is due, its expiry, priority, tags and limits stay as they are. While
+        another job has the new unique key, it runs beside that one.
+
+        Args:
+            jid: Jid of the job.
+            data: The data.
+            was: The job as it was read before the change; if its data has changed since, the call
+                is refused.
+
+        Raises:
+            NoSuchJob: There is no such job.
+            WrongState: It runs or is complete, or its data has changed.
+            InvalidData: The data can't be encoded, or lacks a field that a key is made of.
+        """
+        await self._store.edit(jid=jid, **await self._encode_changes(jid, data, was))
+
+    async def _encode_changes(self, jid: str, data: object, was: Job | None) -> _Changes:
+        """Return the arguments by which a command changes the data of a job."""
+        text = job_data.encode(data, self._backend.max_data)
+        job = was or Job(self._backend, await read_job(self._backend, jid))
+        return {
+            "data": self._backend.codec.encode(text, job.klass),
+            "data_keys": job.keys_with(text),
+            "was": job.raw_data if was else None,
+        }
 
     async def steps(self, jid: str) -> list[StoredStep]:
         """Return what the runs of a job have stored for later runs, in this order.

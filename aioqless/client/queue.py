@@ -94,21 +94,6 @@ class Queue:
         """Put a workflow, its jobs without `in_queue` into this queue: see `Client.put_flow`."""
         return await self._sender.put_flow(flow, self.name, wait, options)
 
-    async def requeue(self, job: NewJob) -> str:
-        """Put a job again that must exist.
-
-        Args:
-            job: The job, with the jid that it has.
-
-        Returns:
-            The jid.
-
-        Raises:
-            NoSuchJob: There is no such job.
-        """
-        row = self._sender.encode(job)
-        return await self._store.requeue(queue=self._check_name(), **row)
-
     async def pop(self, count: int = 1, *, worker: str | None = None) -> list[Job]:
         """Lock jobs that are ready, those with an expired lock first.
 

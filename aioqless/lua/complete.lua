@@ -9,6 +9,7 @@
 -- @option  delay    seconds       with next only
 -- @option  depends  jids          with next only
 -- @option  fence    string        must be that of the run
+-- @option  data_keys object       what its constraints take from the data (key_changes.lua)
 -- @option  result   text          the result to keep: TTL in seconds, a space, JSON; not with next
 -- @option  durable  string        its runs may have stored steps, which are deleted, or another job
 --                                 has called it: 1, or 1, a space and its result as JSON
@@ -21,7 +22,7 @@
 local state = completion.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
   depends = depends, fence = fence,
-  result = result, durable = durable,
+  result = result, durable = durable, data_keys = data_keys,
 })
 completion.flush(worker, now)
 if presence.has('deferred') then dependency.run_deferred(now) end

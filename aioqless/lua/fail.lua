@@ -7,6 +7,7 @@
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data if given
 -- @option  fence    string        must be that of the run
+-- @option  data_keys object       what its constraints take from the data (key_changes.lua)
 -- @flags   allow-oom
 -- @role    worker people
 -- @durable
@@ -25,9 +26,9 @@ else
   elseif job.state == 'failed' or job.state == 'complete' then
     errors.bad_state(job, 'the job has ended already')
   end
-  dependency.unlink_all(jid)
 end
-
+if data_keys then key_changes.apply(job, key_changes.merge(job, data_keys), now) end
+if worker == '' then dependency.unlink_all(jid) end
 if data then record.set_fields(jid, 'data', data) end
 failures.fail(job, group, message, worker, now)
 cascade.run_deferred(now)

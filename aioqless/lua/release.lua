@@ -5,6 +5,7 @@
 -- @arg     now      time
 -- @arg     delay    seconds?      until it may run again
 -- @option  data     data          replaces the job's data
+-- @option  data_keys object       what its constraints take from it (key_changes.lua)
 -- @option  fence    string        must be that of the run
 -- @option  paused_key name        pauses this key of a limit for `delay`; a job with this limit is
 --                                 back at its place, and starts when the pause is over
@@ -15,6 +16,7 @@
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local job = record.require_held(jid, worker, fence)
+if data_keys then key_changes.apply(job, key_changes.merge(job, data_keys), now) end
 if data then record.set_fields(jid, 'data', data) end
 if waiting then return waits.park(job, waiting, now) end
 if paused_key then

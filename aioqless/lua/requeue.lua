@@ -7,7 +7,7 @@
 -- @arg     now      time
 -- @arg     delay    seconds?
 -- @options enqueue
--- @option  worker   string
+-- @option  data_keys object       what its constraints take from the data (key_changes.lua)
 -- @role    producer
 -- @durable
 -- @returns text                   the jid
@@ -16,5 +16,5 @@
 record.require(jid)
 return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay or 0,
-  worker = worker, keep_steps = true,
+  again = true, data_keys = data_keys,
 }, options)

@@ -9,6 +9,7 @@
 --                                 fails
 -- @option  message  text
 -- @option  data     data          replaces the job's data
+-- @option  data_keys object       what its constraints take from it (key_changes.lua)
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
 -- @role    worker people
@@ -19,6 +20,7 @@
 
 local job = record.require_held(jid, worker, fence)
 if job.queue ~= queue then errors.bad_state(job, 'the job runs in another queue') end
+if data_keys then key_changes.apply(job, key_changes.merge(job, data_keys), now) end
 if data then record.set_fields(jid, 'data', data) end
 local remaining = job.remaining - 1
 if remaining < 0 then

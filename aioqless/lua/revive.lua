@@ -12,6 +12,7 @@
 -- @arg     data     data?         replaces the job's data if given
 -- @arg     was      text?         the job's data as the caller read it; refused if it has changed
 -- @arg     from_step text?        forget this step, and those stored after it
+-- @option  data_keys object       what its constraints take from the data (key_changes.lua)
 -- @returns count                  1
 -- @flags   allow-oom
 -- @role    dashboard
@@ -25,9 +26,11 @@ if word == 'job' then
     errors.bad_state(job, 'its data has changed meanwhile')
   end
   if job.queue == '' then errors.bad_state(job, 'the job has no queue; move it to one') end
+  local constraints = data_keys and key_changes.merge(job, data_keys)
   if from_step and from_step ~= '' then steps.forget(jid, from_step) end
   failures.leave_group(job)
   if data then record.set_fields(jid, 'data', data) end
+  if constraints then key_changes.apply(job, constraints, now) end
   failures.put_back(job, job.queue, now)
   queue_sets.register_queue(job.queue, now)
   return '1'

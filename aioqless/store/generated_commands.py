@@ -43,10 +43,12 @@ class CompleteManyRow(TypedDict):
     depends: NotRequired[Sequence[str] | None]
     result: NotRequired[str | bytes | None]
     durable: NotRequired[str | None]
+    data_keys: NotRequired[str | bytes | None]
 
 
 _encode_complete_many_batch = BatchEncoder(
-    "complete_many", required="jid queue", optional="fence data next delay depends result durable",
+    "complete_many", required="jid queue",
+    optional="fence data next delay depends result durable data_keys",
 )
 
 
@@ -241,7 +243,8 @@ class Store(Commands, ABC):
         self, *, jid: str, worker: str, queue: str, now: float | None = None,
         data: str | bytes | None = None, next: str | None = None, delay: float | None = None,
         depends: Sequence[str] | None = None, fence: int | str | None = None,
-        result: str | bytes | None = None, durable: str | None = None, request: str | None = None,
+        data_keys: str | bytes | None = None, result: str | bytes | None = None,
+        durable: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Complete a running job, or move it on to another queue."""
         argv = [
@@ -256,6 +259,8 @@ class Store(Commands, ABC):
             argv += [b"depends", encode(depends)]
         if fence is not None:
             argv += [b"fence", encode(fence)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         if result is not None:
             argv += [b"result", encode(result)]
         if durable is not None:
@@ -469,9 +474,23 @@ class Store(Commands, ABC):
             writes=True,
         )
 
+    def edit(
+        self, *, jid: str, now: float | None = None, data: str | bytes, was: str | None = None,
+        data_keys: str | bytes | None = None, request: str | None = None,
+    ) -> Call[None]:
+        """Give a job other data."""
+        argv = [encode(jid), self._encode_time(now), encode(data), encode_optional(was)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
+        return Call(
+            self.send, "edit", read_nothing, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
+
     def fail(
         self, *, jid: str, worker: str, group: str, message: str, now: float | None = None,
-        data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
+        data: str | bytes | None = None, fence: int | str | None = None,
+        data_keys: str | bytes | None = None, request: str | None = None,
     ) -> Call[str]:
         """Fail a job and file it under a failure group, until it is retried or deleted."""
         argv = [
@@ -480,6 +499,8 @@ class Store(Commands, ABC):
         ]
         if fence is not None:
             argv += [b"fence", encode(fence)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         return Call(
             self.send, "fail", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -980,14 +1001,16 @@ class Store(Commands, ABC):
 
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
-        data: str | bytes | None = None, fence: int | str | None = None,
-        paused_key: str | None = None, waiting: Sequence[str] | None = None,
-        request: str | None = None,
+        data: str | bytes | None = None, data_keys: str | bytes | None = None,
+        fence: int | str | None = None, paused_key: str | None = None,
+        waiting: Sequence[str] | None = None, request: str | None = None,
     ) -> Call[str]:
         """Return a running job unfinished to its former place in the queue."""
         argv = [encode(jid), encode(worker), self._encode_time(now), encode_optional(delay)]
         if data is not None:
             argv += [b"data", encode(data)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         if fence is not None:
             argv += [b"fence", encode(fence)]
         if paused_key is not None:
@@ -1084,7 +1107,7 @@ class Store(Commands, ABC):
 
     def requeue(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        delay: float | None = None, worker: str | None = None, at: float | None = None,
+        delay: float | None = None, data_keys: str | bytes | None = None, at: float | None = None,
         priority: float | None = None, tags: Sequence[str] | None = None,
         retries: int | None = None, depends: Sequence[str] | None = None,
         context: str | bytes | None = None, expires_in: float | None = None,
@@ -1097,8 +1120,8 @@ class Store(Commands, ABC):
             encode(jid), encode(klass), encode(data), self._encode_time(now),
             encode_optional(delay),
         ]
-        if worker is not None:
-            argv += [b"worker", encode(worker)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         if at is not None:
             argv += [b"at", encode(at)]
         if priority is not None:
@@ -1134,7 +1157,8 @@ class Store(Commands, ABC):
     def retry(
         self, *, jid: str, queue: str, worker: str, now: float | None = None,
         delay: float | None = None, group: str | None = None, message: str | None = None,
-        data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
+        data: str | bytes | None = None, data_keys: str | bytes | None = None,
+        fence: int | str | None = None, request: str | None = None,
     ) -> Call[int]:
         """Run a job again, now or later, which uses one of its retries."""
         argv = [
@@ -1147,6 +1171,8 @@ class Store(Commands, ABC):
             argv += [b"message", encode(message)]
         if data is not None:
             argv += [b"data", encode(data)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         if fence is not None:
             argv += [b"fence", encode(fence)]
         return Call(
@@ -1167,13 +1193,16 @@ class Store(Commands, ABC):
 
     def revive_job(
         self, *, jid: str, now: float | None = None, data: str | bytes | None = None,
-        was: str | None = None, from_step: str | None = None, request: str | None = None,
+        was: str | None = None, from_step: str | None = None, data_keys: str | bytes | None = None,
+        request: str | None = None,
     ) -> Call[int]:
         """Retry a failed job in the queue that it failed in."""
         argv = [
             b"job", encode(jid), self._encode_time(now), encode_optional(data),
             encode_optional(was), encode_optional(from_step),
         ]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         return Call(
             self.send, "revive", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,

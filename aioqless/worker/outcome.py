@@ -44,6 +44,7 @@ class RunCompleted:
     data: bytes | None = None  # the job's data, where the handler changed it
     result: bytes | None = None  # for how many seconds to keep what, as the script takes it
     answer: bytes | None = None  # the result for the job that has called it
+    data_keys: bytes | None = None  # what the data makes of the job's keys
 
 
 NOTHING_KEPT = RunCompleted()  # the outcome of most runs
@@ -57,6 +58,7 @@ class RunRetried:
     group: str | None = None
     message: str | None = None
     data: bytes | None = None  # the job's data, where the handler changed it and raised Retry
+    data_keys: bytes | None = None
 
     def __post_init__(self) -> None:
         if self.message is not None:
@@ -83,6 +85,7 @@ class RunReleased:
     data: bytes | None = None  # the job's data, where the handler changed it and raised Snooze
     waits: tuple[str, ...] = ()  # until one of these waits is over
     paused_key: str | None = None  # the key of a limit that is paused for `delay` seconds
+    data_keys: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -131,9 +134,9 @@ def outcome_of(run: Run, settings: Settings = FAIL_UNKNOWN) -> Outcome | None:
         return _overdue(run)
     if run.error is None:
         following = run.result if isinstance(run.result, Next) else None
-        if following is None and run.data is None and run.kept is None and run.answer is None:
+        if following is None and run.data is run.data_keys is run.kept is run.answer is None:
             return NOTHING_KEPT
-        return RunCompleted(following, run.data, run.kept, run.answer)
+        return RunCompleted(following, run.data, run.kept, run.answer, run.data_keys)
     return _outcome_of_error(run, run.error, settings)
 
 
@@ -162,14 +165,16 @@ def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Out
 
 def _released(run: Run, error: Snooze | Throttled | Parked) -> RunReleased | RunFailed:
     if isinstance(error, Snooze):
-        return RunReleased(error.delay, "snoozed", run.data)
+        return RunReleased(error.delay, "snoozed", run.data, data_keys=run.data_keys)
     if isinstance(error, Parked):
-        return RunReleased(0, str(error), run.data, error.waits)
+        return RunReleased(0, str(error), run.data, error.waits, data_keys=run.data_keys)
     try:
         key = run.job.key_of(error.limit)
     except InvalidData as wrong:
         return RunFailed(group_of(run, wrong), validation.to_text(wrong))
-    return RunReleased(error.retry_after, str(error), run.data, paused_key=key)
+    return RunReleased(
+        error.retry_after, str(error), run.data, paused_key=key, data_keys=run.data_keys
+    )
 
 
 def _declined_or_failed(
@@ -207,7 +212,7 @@ def _retried(run: Run, error: Retry, delay: float) -> RunRetried:
         group = group or validation.fit_name(exhausted_group(run.job.queue))
         why = reason if message is None else message
         message = describe_exhausted(run.job.queue, why)
-    return RunRetried(delay, group, message, run.data)
+    return RunRetried(delay, group, message, run.data, run.data_keys)
 
 
 def end_of(run: Run, outcome: Outcome | None, reply: StoreReply) -> End | None:
@@ -330,6 +335,7 @@ def record_result(run: Run, result: object) -> None:
         raise parked
     check_returned(run.job, result)
     run.result, run.data = result, run.job.changed_data()
+    run.data_keys = run.job.changed_keys()
     if run.handler is None or isinstance(result, Next):
         return
     if not (run.handler.result_ttl or run.job.is_called):
@@ -399,7 +405,7 @@ def record_error(run: Run, error: BaseException) -> None:
     run.error = error if parked is None else parked
     if error_is(run.error, Retry | Snooze | Throttled | Parked):
         try:
-            run.data = run.job.changed_data()
+            run.data, run.data_keys = run.job.changed_data(), run.job.changed_keys()
         except BaseException as wrong:  # a value in the data may raise anything when it is encoded
             run.error = wrong
 

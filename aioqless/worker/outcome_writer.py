@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from redis import exceptions
 
-from aioqless.client.job.job import MAX_JIDS_PER_CALL, HeldLock
+from aioqless.client.job.job import MAX_JIDS_PER_CALL, DataChanges, HeldLock
 from aioqless.errors import ScriptError
 from aioqless.redis.batcher import Batcher, BatcherClosed
 from aioqless.runtime.log import log
@@ -151,14 +151,16 @@ class OutcomeWriter:
         match outcome:
             case RunFailed(group, message):
                 return partial(store.fail, **held, group=group, message=message)
-            case RunRetried(delay, group, message, data):
-                retry = partial(store.retry, **held, queue=job.queue, delay=delay, data=data)
+            case RunRetried(delay, group, message, data, keys):
+                changes: DataChanges = {"data": data, "data_keys": keys}
+                retry = partial(store.retry, **held, queue=job.queue, delay=delay, **changes)
                 return partial(retry, group=group, message=message)
             case RunDeclined(delay, timeout, group, message):
                 decline = partial(store.decline, **held, delay=delay, timeout=timeout)
                 return partial(decline, group=group, message=message)
-            case RunReleased(delay, _, data, waits, paused_key):
-                release = partial(store.release, **held, delay=delay or None, data=data)
+            case RunReleased(delay, _, data, waits, paused_key, keys):
+                changes = {"data": data, "data_keys": keys}
+                release = partial(store.release, **held, delay=delay or None, **changes)
                 return partial(
                     release, waiting=waits[:MAX_JIDS_PER_CALL] or None, paused_key=paused_key
                 )
@@ -177,6 +179,8 @@ def _row(run: Run, completed: RunCompleted) -> CompleteManyRow:
         row["durable"] = "1 " + completed.answer.decode("utf-8", "surrogateescape")
     elif run.job.is_durable:
         row["durable"] = "1"
+    if completed.data_keys is not None:
+        row["data_keys"] = completed.data_keys
     if following := completed.next:
         row["next"] = following.queue
         row["delay"] = following.delay

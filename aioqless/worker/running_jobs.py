@@ -46,6 +46,7 @@ class Run:
     kept: bytes | None = None  # the result as it is stored
     answer: bytes | None = None  # the result for the job that has called it
     data: bytes | None = None  # the job's data, where the handler changed it
+    data_keys: bytes | None = None  # and what it makes of the job's keys
     error: BaseException | None = None
     abandoned: bool = False  # its code does not stop, and the worker ends without it
     timed_from: float | None = None  # its timeout counts from here, if not from `started`

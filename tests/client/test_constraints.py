@@ -66,6 +66,7 @@ async def test_options_of_put_override_those_of_the_handler(client: Client) -> N
     assert json.loads(encode_job(NewJob(sync, {"customer": 1}, unique_for=60,
         max_concurrency=5), 1000)["constraints"] or b"") == {
         "unique": "Sync:[1]", "for": 60, "limits": [{"key": "Sync:[1]", "limit": 5}],
+        "fields": {"unique": ["customer"], "limits": {"1": ["customer"]}},
     }  # fmt: skip
 
 

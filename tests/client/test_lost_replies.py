@@ -126,7 +126,7 @@ def flow() -> Any:
     return chain(NewJob("A", jid="one"), group(NewJob("B", jid="two"), NewJob("C", jid="three")))
 
 
-NEW = ("put", "put a few", "put a flow", "requeue")
+NEW = ("put", "put a few", "put a flow")
 QUEUES: list[PopManyRow] = [{"queue": "mail"}]
 BEATS = [{"jid": "a"}, {"jid": "c"}]
 ENDS = [{"jid": "a", "queue": "mail"}]
@@ -154,8 +154,6 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("put", "put with a choice",
         mail(lambda queue: queue.put(
             "Greet", jid="new", depends=["bad"], if_dependency_fails="fail"))),
-    ("requeue", "requeue",
-        mail(lambda queue: queue.requeue(NewJob("Greet", jid="idle", priority=-3)))),
     ("requeue", "move", of("a", lambda job: job.move("billing"))),
     ("pop", "pop", mail(lambda queue: queue.pop(1))),
     ("pop", "pop nothing", lambda client: client.queue("empty").pop(5)),
@@ -213,6 +211,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("tick", "a scheduler ticks", script("tick", batch=TICKS)),
     ("import", "an import takes", script("import", "queue", prefix="there:", into="", queue="mail",
         side="right", count=1)),
+    ("edit", "edit", lambda client: client.jobs.edit("bad", {"n": 2})),
     ("revive", "revive", lambda client: client.jobs.retry("bad", data={"n": 2})),
     ("revive", "revive a group", lambda client: client.jobs.retry_group("typo", 5)),
     ("audit_log", "note an act", recorded_in_the_audit_log),

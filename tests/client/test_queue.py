@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from aioqless import Client, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
+from aioqless import Client, InvalidData, Job, NewJob, chain, group, job
 from aioqless.client import put_sender
 from aioqless.client.client import QUEUES_PER_CALL
 from aioqless.client.queue_clearing import ClearResult
@@ -338,21 +338,6 @@ async def test_put_many_puts_the_other_jobs_when_one_is_refused(client: Client) 
     assert not error.unknown and not error.not_durable
 
 
-# Requeue
-
-
-async def test_requeue_moves_an_existing_job(client: Client) -> None:
-    await client.queue("mail").put("Greet", 1, jid="a")
-    assert await client.queue("billing").requeue(NewJob("Greet", 2, jid="a")) == "a"
-    moved = await client.jobs.get("a")
-    assert moved and (moved.queue, moved.data) == ("billing", 2)
-
-
-async def test_requeue_refuses_a_missing_job(client: Client) -> None:
-    with pytest.raises(NoSuchJob, match=r"requeue: there is no such job \(jid 'a'\)"):
-        await client.queue("billing").requeue(NewJob("Greet", jid="a"))
-
-
 # Refused before anything is sent
 
 
@@ -360,7 +345,7 @@ async def test_requeue_refuses_a_missing_job(client: Client) -> None:
 async def test_invalid_queue_name_is_refused(client: Client, name: str) -> None:
     queue = client.queue(name)
     for call in (
-        queue.put("Greet"), queue.put_many([NewJob("Greet")]), queue.requeue(NewJob("Greet")),
+        queue.put("Greet"), queue.put_many([NewJob("Greet")]),
         queue.recur("Greet", every=1, jid="r"),
         queue.unfail("g"),
     ):  # fmt: skip
@@ -627,11 +612,3 @@ async def test_clear_refuses_an_invalid_state_before_anything_is_deleted(
     with pytest.raises(ValueError, match="states must be"):
         await client.queue("mail").clear(states)
     assert await client.jobs.get("a")
-
-
-async def test_requeue_takes_a_policy_for_failed_dependencies(client: Client) -> None:
-    mail = client.queue("mail")
-    await mail.put_many([NewJob("Greet", jid="a"), NewJob("Greet", jid="b")])
-    await mail.requeue(NewJob("Greet", jid="b", depends=["a"], if_dependency_fails="cancel"))
-    await (await mail.pop(1))[0].fail("no such word", group="typo")
-    assert await client.jobs.get("b") is None

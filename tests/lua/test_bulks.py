@@ -225,7 +225,7 @@ async def test_canceled_job_leaves(story: Story) -> None:
 
 async def test_moved_job_gathers_in_its_new_queue(story: Story) -> None:
     await story.put("a", 0, **of())
-    await story.put("a", 1, queue="other")
+    await story.store.move(queue="other", jid="a", now=1)
     assert await index(story) == []
     assert await index(story, queue="other") == ["a"]
 

@@ -213,7 +213,7 @@ async def test_delayed_job_can_be_moved_to_another_queue(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.pop(3)
-    await story.put("b", 4, queue="post")
+    await story.store.move(queue="post", jid="b", now=4)
     assert await story.pop(5, queue="post") == []
     await story.complete("a", 6)
     assert await story.pop(7, queue="post") == ["b"]

@@ -51,7 +51,7 @@ async def test_cron_template_is_returned_like_an_interval_template(story: Story)
         "timezone": "UTC", "paused": False,
         "declared": None, "next": 7200,
         "until": None, "max_runs": None, "runs_left": None, "jitter": 0, "ended": False,
-        "expires_in": None,
+        "expires_in": None, "constraints": None,
     }  # fmt: skip
 
 

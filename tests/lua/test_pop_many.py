@@ -134,8 +134,8 @@ async def test_row_has_the_rare_fields_of_a_job_and_those_of_a_repeated_call(sto
     ]
     stored = await story.job("a")
     for (row,) in (first, again):
-        *fields, waited = [each and each.decode() for each in row]
-        assert waited == "1.000"
+        *fields, set_name, waited = [each and each.decode() for each in row]
+        assert (set_name, waited) == (None, "1.000")
         assert fields == [stored.get(name) for name in row_fields()]
 
 
@@ -145,7 +145,7 @@ async def test_row_of_a_retried_job_with_constraints_is_whole(story: Story) -> N
     await story.retry("a", 2, group="net", message="down")
     for request in ("line:1", "line:1"):
         (row,), *_ = await _ask(story, 3, "ordered", ["mail"], 1, request=request)
-        assert len(row) == len(row_fields()) + 1
+        assert len(row) == len(row_fields()) + 2
         assert row[-2] is None, "it is in no set"
 
 

@@ -56,7 +56,7 @@ async def test_template_is_returned_with_all_fields(story: Story) -> None:
         "timezone": None, "paused": False, "declared": None,
         "next": 15,
         "until": None, "max_runs": None, "runs_left": None, "jitter": 0, "ended": False,
-        "expires_in": None,
+        "expires_in": None, "constraints": None,
     }  # fmt: skip
     assert await _template(story, "unknown") is None
 

@@ -82,6 +82,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("depends", "off"), {"jid": "held", "jids": ["all"], "now": 10}),
     (("unfail",), {"queue": "mail", "group": "typo", "now": 10}),
     (("revive", "group"), {"group": "typo", "now": 10}),
+    (("edit",), {"jid": "bad", "now": 10, "data": "[1]"}),
     (("revive", "job"), {"jid": "bad", "now": 10, "data": "[1]"}),
     (("audit_log", "add"),
         {"who": "ada", "act": "retry", "about": '{"jid":"bad"}', "outcome": "done"}),

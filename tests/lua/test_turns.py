@@ -181,7 +181,7 @@ async def test_parked_job_takes_a_turn_when_it_is_signaled(story: Story) -> None
 async def test_move_takes_a_turn_in_the_other_queue(story: Story) -> None:
     await put_all(story, "a", 2)
     await story.put("x", 0, queue="other", **of("c"))
-    await story.put("a1", 1, queue="other")
+    await story.store.move(queue="other", jid="a1", now=1)
     assert list(await tenants(story)) == ["a"]
     assert set(await tenants(story, queue="other")) == {"a", "c"}
     assert await findings(story) == []

@@ -100,11 +100,11 @@ async def test_retried_failed_job_holds_its_key_again_unless_it_was_taken(
     assert await story.put("b", 4, **UNIQUE) == "a"
 
 
-@pytest.mark.parametrize("way", ["put", "revive", "unfail"])
+@pytest.mark.parametrize("way", ["requeue", "revive", "unfail"])
 async def test_job_that_runs_again_holds_its_free_key_again(story: Story, way: str) -> None:
-    if way == "put":
+    if way == "requeue":
         await story.completed("a", 0, 1, 2, **UNIQUE)
-        await story.put("a", 5)
+        await story.store.requeue(queue="mail", jid="a", klass="Greet", data="{}", now=5)
     else:
         await story.failed("a", 0, 1, 2, **UNIQUE)
         await story.put("other", 3, **UNIQUE)
@@ -121,7 +121,7 @@ async def test_job_that_runs_again_holds_its_free_key_again(story: Story, way: s
 async def test_job_that_is_put_again_does_not_take_its_key_from_another(story: Story) -> None:
     await story.completed("a", 0, 1, 2, **UNIQUE)
     await story.put("b", 3, **UNIQUE)
-    await story.put("a", 4)
+    await story.store.requeue(queue="mail", jid="a", klass="Greet", data="{}", now=4)
     assert await story.put("c", 5, **UNIQUE) == "b"
 
 
@@ -171,7 +171,7 @@ async def test_moved_job_keeps_its_key_and_a_job_put_again_can_change_it(
     story: Story,
 ) -> None:
     await story.put("a", 0, **UNIQUE)
-    await story.put("a", 1, queue="post")
+    await story.store.move(queue="post", jid="a", now=1)
     assert await story.put("b", 2, **UNIQUE) == "a"
     await story.put("a", 3, **terms(unique="other", until="done"))
     assert await story.put("b", 4, **UNIQUE) == "b"

@@ -271,6 +271,7 @@ class Views(Namespace):
             "paused": False,
             "declared": None,
             "expires_in": None,
+            "constraints": None,
             "until": None,
             "max_runs": None,
             "runs_left": None,

@@ -32,13 +32,14 @@ ROW: dict[str, bytes | None] = {
     "x-cause": b'{"jid": "b"}',
     "x-parent": b'["p","charge"]',
     "x-bulk": b"b",
-    "x-constraints": b"import-42",  # the name of its job set
+    "x-constraints": b'{"set":7}',
 }
+SET_NAME = b"import-42"
 
 
 def row(waited: bytes | None = b"2.500", **fields: bytes | None) -> JobFields:
     given = ROW | {name if name in ROW else f"x-{name}": each for name, each in fields.items()}
-    return decode_row([*(given[name] for name in ROW), waited], "ann")
+    return decode_row([*(given[name] for name in ROW), SET_NAME, waited], "ann")
 
 
 def test_rows_have_the_fields_of_the_script_in_its_order() -> None:
@@ -48,7 +49,7 @@ def test_rows_have_the_fields_of_the_script_in_its_order() -> None:
 def test_row_without_the_rare_fields_is_that_of_a_job_without_them() -> None:
     short = decode_row([*list(ROW.values())[:10], None], "ann")
     rare = dict.fromkeys(list(ROW)[10:])
-    assert asdict(short) == asdict(decode_row([*(ROW | rare).values(), None], "ann"))
+    assert asdict(short) == asdict(decode_row([*(ROW | rare).values(), None, None], "ann"))
     assert (short.fence, short.failure, short.spawned_from, short.context) == (9, None, None, {})
 
 
@@ -60,7 +61,7 @@ def test_row_becomes_a_record() -> None:
         fence=9, tracked=False,
         context={"trace": "1"}, expiry=99.5, raw_cause={"jid": "b"}, bulk="b",
         failure=FailureReason("typo", "m", 7, "w"),
-        waited=2.5, is_called=True, set_name="import-42",
+        waited=2.5, is_called=True, constraints='{"set":7}', set_name="import-42",
     ))  # fmt: skip
 
 

@@ -144,10 +144,10 @@ async def test_retried_failed_job_wakes_the_worker(
 async def test_moved_job_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
-    await client.queue("elsewhere").put(note, jid="a")
+    jid = await client.queue("elsewhere").put(note, jid="a")
     async with work(note) as worker:
         await idle(worker)
-        await client.queue("mail").requeue(NewJob(note, jid="a"))
+        await (await jid.job()).move("mail")
         await until(lambda: ran == ["a"], SOON)
 
 

@@ -22,7 +22,7 @@ from aioqless.redis.encoding import Json, decode_text
 
 _DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 _EMPTY = (None, b"", b"[]", b"{}")  # lists and maps; Lua has one empty table for both
-_NO_RARE_FIELDS = (None,) * 8
+_NO_RARE_FIELDS = (None,) * 9
 
 T = TypeVar("T", list[Any], dict[str, Any])
 
@@ -56,6 +56,7 @@ class JobFields:
     failures_seen: int = 0
     is_called: bool = False  # another job has called it; known of popped jobs
     set_name: str | None = None  # of the job set that it is a member of; known of popped jobs
+    constraints: str | None = None  # as the scripts store them
     bulk: str | None = None  # the jid of the job that it was popped together with
     _details: JobDetails | None = None
 
@@ -67,7 +68,9 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     fields.
     """
     jid, queue, priority, retries, remaining, tags, klass, data, expires, fence, *rare, waited = row
-    failure, spawned_from, context, expiry, cause, parent, bulk, set_name = rare or _NO_RARE_FIELDS
+    failure, spawned_from, context, expiry, cause, parent, bulk, constraints, set_name = (
+        rare or _NO_RARE_FIELDS
+    )
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
         decode_text(jid or b""),
@@ -91,6 +94,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
         is_called=parent is not None,
         set_name=decode_text(set_name) if set_name else None,
         bulk=decode_text(bulk) if bulk else None,
+        constraints=decode_text(constraints) if constraints else None,
     )
 
 
@@ -120,6 +124,7 @@ def decode_record(record: Mapping[str, Json]) -> JobFields:
         raw_cause=record.get("cause"),
         branch=record.get("on_failure"),
         failures_seen=record.get("failures", 0),
+        constraints=record.get("constraints"),
         _details=JobDetails(
             events=list(record["history"]),
             events_total=record["history_total"],

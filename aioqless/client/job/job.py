@@ -36,7 +36,7 @@ from aioqless import validation
 from aioqless.client import extensions, job_data
 from aioqless.client.actor import actor
 from aioqless.client.codec import Codec
-from aioqless.client.constraints import name_limit
+from aioqless.client.constraints import encode_changes, encode_for_copy, name_limit
 from aioqless.client.job.backend import JobBackend, OutputWriter, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.job.progress_reporter import Reporter
@@ -82,6 +82,13 @@ class HeldLock(TypedDict):
     fence: int | None
 
 
+class DataChanges(TypedDict):
+    """The arguments by which a command stores what a run has made of the data."""
+
+    data: bytes | None
+    data_keys: bytes | None
+
+
 class Job(JobFields, Generic[Data]):
     """A job as it was when it was read; `await job.refresh()` reads it again.
 
@@ -122,7 +129,7 @@ class Job(JobFields, Generic[Data]):
 
     __slots__ = (
         *("_backend", "_cause", "_context", "_data", "_durable", "_handler"),
-        *("_output", "_shape", "_text"),
+        *("_keyed_text", "_output", "_shape", "_text"),
         *("settled", "stopped", "task", "together"),
     )
 
@@ -138,6 +145,7 @@ class Job(JobFields, Generic[Data]):
         self._handler: Klass | None = None
         self._durable: Any = None  # the steps and cursors of this run, if it uses any
         self._output: OutputWriter | None = None  # of this run, if it emits anything
+        self._keyed_text: str | None = None  # of which its keys are made, if the text is another
         self.settled = False
         self.stopped = None
         self.task = None
@@ -213,6 +221,57 @@ class Job(JobFields, Generic[Data]):
         Raises:
             InvalidData: It can't be encoded.
         """
+        text = self._changed_text()
+        return None if text is None else self._backend.codec.encode(text, self.klass)
+
+    def changed_keys(self) -> bytes | None:
+        """Return what the changed data makes of its keys and costs, as the scripts take it.
+
+        Returns:
+            None if they stay.
+
+        Raises:
+            InvalidData: The data can't be encoded, or lacks a field that a key is made of.
+        """
+        if self.constraints is None:
+            return None
+        text = self._changed_text()
+        if text is None and self._keyed_text is None:
+            return None
+        return self.keys_with(self.text.encode() if text is None else text)
+
+    def keys_with(self, text: bytes) -> bytes | None:
+        """Return what other data makes of its keys and costs, as the scripts take it.
+
+        Args:
+            text: The data as JSON.
+
+        Returns:
+            None if they stay.
+
+        Raises:
+            InvalidData: The data lacks a field that a key is made of.
+        """
+        if self.constraints is None:
+            return None
+        return encode_changes(
+            self.constraints, self.klass, self._read_keyed, partial(self._read_fields, text)
+        )
+
+    def constraints_of_copy(self, text: bytes) -> bytes | None:
+        """Return the constraints that a copy of the job has with other data, as put takes them.
+
+        Args:
+            text: The data as JSON.
+
+        Raises:
+            InvalidData: The data lacks a field that a key is made of.
+        """
+        if self.constraints is None:
+            return None
+        return encode_for_copy(self.constraints, self.keys_with(text))
+
+    def _changed_text(self) -> bytes | None:
         if self._data is job_data.Unread:
             return None
         shape = job_data.shape(self._data)
@@ -221,7 +280,16 @@ class Job(JobFields, Generic[Data]):
         text = job_data.encode(self._data, self.max_data)
         if self._shape is not None:
             text = job_data.encode(job_data.merge(self.text, self._shape, text), self.max_data)
-        return self._backend.codec.encode(text, self.klass)
+        return text
+
+    def _read_fields(self, text: bytes) -> Mapping[str, object]:
+        read = self._handler.values if self._handler else job_data.decode_fields
+        return read(text)
+
+    def _read_keyed(self) -> Mapping[str, object]:
+        """Return the data of which its keys are made, by field."""
+        text = self.text if self._keyed_text is None else self._keyed_text
+        return self._read_fields(text.encode("utf-8", "surrogateescape"))
 
     def encode_result(self, text: bytes) -> bytes:
         """Return the JSON of a handler's result in the form in which it is stored."""
@@ -433,6 +501,10 @@ class Job(JobFields, Generic[Data]):
     def _held(self) -> HeldLock:
         return {"jid": self.jid, "worker": self.worker, "fence": self.fence or None}
 
+    @property
+    def _changes(self) -> DataChanges:
+        return {"data": self.changed_data(), "data_keys": self.changed_keys()}
+
     def progress(self, share: float, message: str = "") -> None:
         """Report progress. It is stored with the job, published as an event, and renews the lock.
 
@@ -523,8 +595,7 @@ class Job(JobFields, Generic[Data]):
         Raises:
             InvalidData: The data lacks a field of the key.
         """
-        read = self._handler.values if self._handler else job_data.decode_fields
-        return name_limit(limit, self.klass, partial(read, self.text.encode()))
+        return name_limit(limit, self.klass, self._read_keyed)
 
     async def heartbeat(self) -> float:
         """Renew the lock, and store the data if it has changed.
@@ -539,6 +610,7 @@ class Job(JobFields, Generic[Data]):
         text = self.changed_data()
         self.expires = await self._store.heartbeat(**self._held, data=text)
         if text is not None:
+            self._keyed_text = self.text if self._keyed_text is None else self._keyed_text
             self.raw_data, self._text = text.decode(), None
             self._shape = job_data.shape(self._data) if self._shape is not None else None
         return self.expires
@@ -568,7 +640,7 @@ class Job(JobFields, Generic[Data]):
         state = await self._store.complete(
             **self._held,
             queue=self.queue,
-            data=self.changed_data(),
+            **self._changes,
             next=next,
             delay=None if delay is None else validation.check_seconds("delay", delay),
             depends=depends,
@@ -591,7 +663,7 @@ class Job(JobFields, Generic[Data]):
         await self.flush_output()
         group = group or validation.fit_name(f"{self.queue}-Fail")
         text = validation.limit_message(message)
-        await self._store.fail(**self._held, group=group, message=text, data=self.changed_data())
+        await self._store.fail(**self._held, group=group, message=text, **self._changes)
         self.settled = True
 
     async def retry(
@@ -622,7 +694,7 @@ class Job(JobFields, Generic[Data]):
             delay=seconds,
             group=group,
             message=None if message is None else validation.limit_message(message),
-            data=self.changed_data(),
+            **self._changes,
         )
         self.settled = True
         return int(remaining)
@@ -644,7 +716,7 @@ class Job(JobFields, Generic[Data]):
         """
         seconds = validation.check_seconds("delay", delay)
         await self.flush_output()
-        state = await self._store.release(**self._held, delay=seconds, data=self.changed_data())
+        state = await self._store.release(**self._held, delay=seconds, **self._changes)
         self.settled = True
         return state
 
@@ -928,6 +1000,7 @@ class Job(JobFields, Generic[Data]):
             jid=self.jid,
             klass=self.klass,
             data=self.changed_data() or self.raw_data,
+            data_keys=self.changed_keys(),
             delay=validation.check_seconds("delay", delay),
             priority=priority,
             depends=depends,

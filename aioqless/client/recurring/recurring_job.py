@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
+from aioqless.client.constraints import encode_changes
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Klass, NewJob, encode_job
 from aioqless.client.put_options import (
@@ -64,6 +66,9 @@ async def recur(
     if record is None:
         raise AioqlessError(f"recurring job {template['jid']} was canceled while it was being read")
     return RecurringJob(backend, record)
+
+
+_PRIVATE = {"data": "raw_data", "constraints": "_constraints"}
 
 
 class RecurringJob:
@@ -121,6 +126,7 @@ class RecurringJob:
     runs_left: int | None
     jitter: float
     ended: bool
+    _constraints: str | None  # of its instances, as the scripts store them
 
     def __init__(self, backend: JobBackend, record: Mapping[str, Json]) -> None:
         """Make it of what Redis returned; `client.recurring.get` does."""
@@ -130,7 +136,7 @@ class RecurringJob:
 
     def _load(self, record: Mapping[str, Json]) -> None:
         for name, value in record.items():
-            setattr(self, "raw_data" if name == "data" else name, value)
+            setattr(self, _PRIVATE.get(name, name), value)
 
     @property
     def data(self) -> Any:
@@ -215,6 +221,8 @@ class RecurringJob:
         if "data" in pairs:
             text = job_data.encode(pairs["data"], self._backend.max_data)
             pairs["data"] = codec.encode(text, klass)
+            if (keys := self._keys_with(text, klass)) is not None:
+                pairs["data_keys"] = keys
         for name in changes.keys() & {"until", "max_runs", "jitter", "expires_in"}:
             pairs["ends" if name == "until" else name] = pairs.pop(name, "none")
         if changes.keys() & {"cron", "timezone", "until", "max_runs"}:
@@ -233,6 +241,14 @@ class RecurringJob:
             jid=self.jid, pairs=[part for pair in pairs.items() for part in pair]
         )
         await self.refresh()
+
+    def _keys_with(self, text: bytes, klass: str) -> bytes | None:
+        """Return what other data makes of the keys and costs of its instances."""
+        if self._constraints is None:
+            return None
+        before = partial(job_data.decode_fields, self.text.encode("utf-8", "surrogateescape"))
+        after = partial(job_data.decode_fields, text)
+        return encode_changes(self._constraints, klass, before, after)
 
     async def tag(self, *tags: str) -> list[str]:
         """Add tags, and return all that it has.

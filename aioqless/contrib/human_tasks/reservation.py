@@ -174,6 +174,7 @@ class Reservation:
             **self._lock,
             queue=self.queue,
             data=self.job.changed_data(),
+            data_keys=self.job.changed_keys(),
             next=self.policy.next,
             result=result,
             durable=durable,
@@ -196,6 +197,7 @@ class Reservation:
             group=group,
             message=validation.limit_message(reason),
             data=self.job.changed_data(),
+            data_keys=self.job.changed_keys(),
             request=self.person.request_id(request),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import time
+from typing import Any
 
 import httpx
 import pytest
@@ -123,6 +124,37 @@ async def test_failed_job_is_found_edited_and_completes(
         job = await client.jobs.wait(jid, 60)
         assert job.state == "complete" and job.data == {"to": "ada@example.com"}
         assert (await http.get("/audit-log")).text.count("Edit data") == 1
+
+
+async def test_saved_data_leaves_a_scheduled_job_as_it_is(client: Client) -> None:
+    mail = client.queue("mail")
+    options: dict[str, Any] = {"delay": 600, "expires_in": 900, "priority": 2, "tags": ["x"]}
+    jid = await mail.put("Greet", {"to": "ada"}, unique=("to",), **options)
+    (before,) = await client.jobs.multiget(jid)
+    async with client_of(create_app(client)) as http:
+        said = await do(http, "put-again", jid=jid, how="same", data='{"to": "bob"}')
+    assert said.startswith("done:"), said
+    (after,) = await client.jobs.multiget(jid)
+    assert after.data == {"to": "bob"}
+    for name in ("state", "queue", "expiry", "priority", "tags", "retries"):
+        assert getattr(after, name) == getattr(before, name)
+    assert await mail.put("Greet", {"to": "bob"}, unique=("to",)) == jid
+
+
+async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client: Client) -> None:
+    mail = client.queue("mail")
+    limits: dict[str, Any] = {"limit_key": ("to",), "max_concurrency": 1, "fair_by": ("to",)}
+    jid = await mail.put("Greet", {"to": "ada"}, unique=("to",), **limits)
+    async with client_of(create_app(client)) as http:
+        same = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada"}')
+        assert "has the unique key" in same
+        await do(http, "put-again", jid=jid, how="new", data='{"to": "bob"}')
+    copy = await mail.put("Greet", {"to": "bob"}, unique=("to",))
+    assert {each.jid for each in await mail.pop(5)} == {jid, copy}
+    assert await mail.length() == 2
+    assert {each.key for each in await mail.tenants()} == {"to=ada", "to=bob"}
+    await mail.put("Greet", {"to": "bob"}, **limits)
+    assert await mail.pop(5) == []
 
 
 async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str, client: Client) -> None:

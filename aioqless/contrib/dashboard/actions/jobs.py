@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import msgspec
 
@@ -62,12 +63,9 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
         raise ValueError(
             "its data has changed since you opened the page. Reload the page to see it"
         )
+    queue = _known_queue(job)
     if request.form.get("how") == "new":
-        copy = NewJob(
-            job.klass, data, priority=job.priority, tags=list(job.tags), retries=job.retries
-        )
-        jid = await request.client.queue(request.form.get("queue") or _known_queue(job)).put(copy)
-        return Redirect(f"Job {short_jid(jid)} enqueued.", address("/job", jid=jid))
+        return await _put_copy(request, job, data, request.form.get("queue") or queue)
     if job.state == "running":
         raise ValueError(
             "the job is running, with the data it was given: take it from its worker first, or "
@@ -75,9 +73,31 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
         )
     if job.state == "failed":
         await request.client.jobs.retry(job.jid, data=data, was=job)
+    elif job.state == "complete":
+        job.data = data
+        await job.move(queue)
     else:
-        await request.client.queue(_known_queue(job)).requeue(NewJob(job.klass, data, jid=job.jid))
-    return f"Job {short_jid(job.jid)} re-queued in {_known_queue(job)} with the edited data."
+        await request.client.jobs.edit(job.jid, data, was=job)
+        return f"The data of job {short_jid(job.jid)} is changed."
+    return f"Job {short_jid(job.jid)} re-queued in {queue} with the edited data."
+
+
+async def _put_copy(request: ActionRequest, job: Job, data: msgspec.Raw, queue: str) -> Redirect:
+    """Put a job like another one, with the same constraints."""
+    internals, new = request.client.internals, os.urandom(16).hex()
+    text = job_data.encode(data, job.max_data)
+    jid = await internals.store.put(
+        queue=validation.check_name("queue", queue),
+        jid=new,
+        klass=job.klass,
+        data=internals.backend.codec.encode(text, job.klass),
+        priority=job.priority,
+        tags=list(job.tags),
+        retries=job.retries,
+        constraints=job.constraints_of_copy(text),
+    )
+    done = "enqueued" if jid == new else "has the unique key: no other one was enqueued"
+    return Redirect(f"Job {short_jid(jid)} {done}.", address("/job", jid=jid))
 
 
 async def cancel(request: ActionRequest) -> Redirect:

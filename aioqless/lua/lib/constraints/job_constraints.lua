@@ -13,6 +13,8 @@
 --   takes                the jids of the jobs whose results it takes as arguments, with the seconds
 --                        that each is kept for others
 --   taken                others take its result
+--   fields               of which fields of the data its keys and costs are made, by their names,
+--                        unique, fair, bulk, limits, costs; for clients (key_changes.lua)
 --   bulk, size, within   the key of jobs that are popped together, how many at most, and for how
 --                        many seconds one waits for others (bulks.lua)
 -- Only our scripts enforce them.
@@ -155,7 +157,7 @@ end
 -- run again: then it takes its unique key again, unless another job has it by now.
 function job_constraints.apply(jid, text, own, former, now)
   local before = job_constraints.read(former)
-  if before.unique and before.unique ~= own.unique then uniqueness.release(before.unique, jid) end
+  if before.unique ~= own.unique then job_constraints.release_key(before, jid, now) end
   local held = own.joins and own.joins.is_follow_up
   if own.unique and not held
     and (text or not own['for'] and not uniqueness.find_holder(own.unique, now)) then
@@ -177,6 +179,14 @@ function job_constraints.release(job, now, deleted)
   local own = job_constraints.read(job.constraints)
   if own.taken then results.keep(job.jid, deleted) end
   if own.takes then results.let_go(job.jid, own.takes) end
-  if own.debounce then return debounce.hand_over(job.jid, own.unique, now) end
-  if own.unique and (deleted or not own['for']) then uniqueness.release(own.unique, job.jid) end
+  if deleted or not own['for'] then job_constraints.release_key(own, job.jid, now) end
+end
+
+-- Free the unique key of a job, if it has one; its follow-up has it then.
+function job_constraints.release_key(own, jid, now)
+  if own.debounce then
+    debounce.hand_over(jid, own.unique, now)
+  elseif own.unique then
+    uniqueness.release(own.unique, jid)
+  end
 end

@@ -12,6 +12,9 @@ function completion.complete(done)
   local job = record.require_held(jid, done.worker, done.fence,
     done.next and record.read or record.read_running)
   if job.queue ~= done.queue then errors.bad_state(job, 'the job runs in another queue') end
+  if done.data_keys then
+    key_changes.apply(job, key_changes.merge(job, done.data_keys), now)
+  end
 
   history.append(jid, job, now, 'done')
   stats.add('run', job.queue, now, now - (job.time or now))

@@ -1,9 +1,9 @@
 -- job_row: a popped job as its worker gets it: its fields in a fixed order, cheaper than JSON.
 
 -- The order of the fields; Python reads this list. Only a job with one of the rare fields, the last
--- eight, has these in its row; in the place of its constraints, the name of its job set. Its state
--- and its worker are those of all rows. Behind the fields is for how many seconds the job could
--- have been running, if that is known.
+-- eight, has these in its row, and behind them the name of its job set. Its state and its worker
+-- are those of all rows. The last place has for how many seconds the job could have been running,
+-- if that is known.
 local ROW = {
   'jid', 'queue', 'priority', 'retries', 'remaining', 'tags', 'klass', 'data', 'expires', 'x-fence',
   'failure', 'spawned_from_jid', 'x-context', 'x-expiry', 'x-cause', 'x-parent', 'x-bulk',
@@ -13,6 +13,7 @@ local EXPIRES = 9
 local FENCE = 10
 local BULK = 17
 local RAREST = 18
+local SET = 19
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
 -- eight of ROW, and `state`, `worker`, `expires`, `time`.
 local PLAIN = 12
@@ -38,15 +39,17 @@ function job_row.read_rare(job, key)
     unpack(ROW, FENCE + 1))
   job.grace, job.old_history, job.put, job.turn = rare[1], rare[2], tonumber(rare[3]), rare[4]
   job.constraints = rare[RAREST - FENCE + 4]
-  local set = job.constraints and members.read_set(job.constraints)
-  -- A nil would end the row.
-  rare[RAREST - FENCE + 4] = set and job_row.find_set_name(set) or false
   job.has_rare = job_row.has_rare(rare, 5)
   if not job.has_rare then return end
   for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 4] end
+  job.row[SET] = job_row.find_set_name(job.constraints)
 end
 
-function job_row.find_set_name(set) return redis.call('HGET', keys.set(set), 'name') end
+-- The name of the job set that constraints name; else false, for a nil would end the row.
+function job_row.find_set_name(constraints)
+  local set = constraints and members.read_set(constraints)
+  return set and redis.call('HGET', keys.set(set), 'name') or false
+end
 
 function job_row.has_rare(values, first)
   return values[first] or values[first + 1] or values[first + 2] or values[first + 3]
@@ -59,11 +62,11 @@ function job_row.keep(job, expires, fence, now)
   row[EXPIRES], row[FENCE] = expires, fence
   if job.bulk then
     redis.call('HSET', keys.job(job.jid), 'x-bulk', job.bulk)
-    for i = FENCE + 1, RAREST do row[i] = row[i] or false end
+    for i = FENCE + 1, SET do row[i] = row[i] or false end
     job.has_rare = true
   end
   if job.has_rare then row[BULK] = job.bulk or false end
-  row[(job.has_rare and RAREST or FENCE) + 1] = since
+  row[(job.has_rare and SET or FENCE) + 1] = since
     and string.format('%.3f', math.max(0, now - since)) or false
   call.rows = call.rows or {}
   call.rows[job.jid] = row
@@ -91,9 +94,9 @@ end
 function job_row.read_held(jid, worker, waited)
   local row = redis.call('HMGET', keys.job(jid), 'state', 'worker', unpack(ROW))
   if row[1] ~= 'running' or row[2] ~= worker then return nil end
-  local set = row[RAREST + 2] and members.read_set(row[RAREST + 2])
-  row[RAREST + 2] = set and job_row.find_set_name(set) or false
-  local held = {unpack(row, 3, job_row.has_rare(row, FENCE + 3) and #ROW + 2 or FENCE + 2)}
+  local has_rare = job_row.has_rare(row, FENCE + 3)
+  local held = {unpack(row, 3, (has_rare and RAREST or FENCE) + 2)}
+  if has_rare then held[SET] = job_row.find_set_name(row[RAREST + 2]) end
   held[#held + 1] = waited
   return held
 end

@@ -55,6 +55,7 @@ function view.encode(jid, worker)
     .. (f[17] and ',"progress":' .. json.clean_object(f[17]) or '')
     .. (f[20] and ',"cause":' .. f[20] or '')
     .. (f[21] and ',"on_failure":' .. view.encode_branch(f[21]) or '')
+    .. (f[19] and ',"constraints":' .. cjson.encode(f[19]) or '')
     .. (f[22] and ',"failures":' .. string.match(f[22], '^%d+') or '')
     .. (f[18] and ',"expiry":' .. json.number(tonumber(f[18]) or 0) or '')
     .. (held_back and ',"held_back":' .. held_back or '') .. '}'

@@ -15,8 +15,9 @@
 -- @option  on_failure branch       the job that its failure puts (lib/ends/branches.lua)
 -- @option  missing  name          what a dependency is that doesn't exist: done (default) or refuse
 
--- Put a job, `put`, which has queue, jid, klass, data, now, delay, the worker that puts it, and
--- whether to `keep_steps` of an existing job.
+-- Put a job, `put`, which has queue, jid, klass, data, now, delay, and the worker that puts it. One
+-- that is to run again, and is not replaced, has `again`, and perhaps the `data_keys` of new data:
+-- it keeps its steps and its constraints.
 function enqueue.put(put, options)
   if options.if_dependency_fails then cascade.check_policy(options.if_dependency_fails) end
   if options.missing then
@@ -42,26 +43,28 @@ function enqueue.write(put, options, asked)
   local job = found % 2 == 1 and record.read(jid) or nil
   asked = asked or options.constraints and job_constraints.parse(options.constraints)
   local other = asked and not asked.joins and job_constraints.find_conflict(asked, job, now)
-  if other then return other end
+  if other and not (put.again and other == jid) then return other end
   local depends = options.depends
   if depends then enqueue.check_dependencies(jid, job, depends) end
   local tags = options.tags or (job and json.parse_texts(job.tags))
   local retries = options.retries or (job and job.retries) or constants.DEFAULT_RETRIES
   local priority = options.priority or (job and job.priority) or 0
 
+  local changed = job and put.data_keys and key_changes.merge(job, put.data_keys)
   if job then enqueue.archive_move(job, queue, now) end
+  if changed then key_changes.apply(job, changed, now) end
   local named = cjson.encode(queue)
   redis.call('PUBLISH', keys.log_channel(),
     '{"event":"put","jid":' .. cjson.encode(jid) .. ',"queue":' .. named .. '}')
   history.append(jid, job, now, 'put', '{"q":' .. named .. '}')
-  if job then enqueue.remove_former(job, put.worker or '', depends or {}, now, put.keep_steps) end
+  if job then enqueue.remove_former(job, put.worker or '', depends or {}, now, put.again) end
   if tags then tagging.attach(jid, tags, now) end
   if depends then dependency.link(jid, depends) end
   if asked and asked.joins then debounce.write(jid, asked.joins, options) end
   local delay, state = options.at and options.at - now or put.delay, 'waiting'
   if job or depends or delay > 0 or asked and asked.bulk then
     state = enqueue.add(jid, queue, priority, delay, now, true,
-      options.constraints or (job and job.constraints))
+      options.constraints or (put.again and job.constraints))
   else
     local turn = asked and enqueue.take_turn(put, priority, asked, found < 2)
     queue_sets.add_waiting(queue, jid, turn or priority_score.compute(priority, now), found >= 2)
@@ -122,10 +125,11 @@ function enqueue.write_options(put, options, job, asked)
   if options.context then record.set_fields(jid, 'x-context', options.context) end
   local former = job and job.constraints
   if asked or former then
-    local own = asked or job_constraints.read(former)
-    job_constraints.apply(jid, options.constraints, own, former, put.now)
+    local own = asked or put.again and job_constraints.read(former) or {}
+    local text = options.constraints or not put.again and '{}'
+    job_constraints.apply(jid, text, own, former, put.now)
     local set = former and members.read_set(former)
-    if set then members.reopen(set, jid, options.constraints, put.now) end
+    if set then members.reopen(set, jid, text, put.now) end
   end
 end
 
@@ -145,7 +149,7 @@ function enqueue.add(jid, queue, priority, delay, now, may_depend, constraints)
 end
 
 -- Remove an existing job from everything that refers to its former state.
-function enqueue.remove_former(job, worker, depends, now, keep_steps)
+function enqueue.remove_former(job, worker, depends, now, again)
   tagging.detach(job.jid, json.parse_texts(job.tags))
   if #depends > 0 then
     local wanted = {}
@@ -168,8 +172,8 @@ function enqueue.remove_former(job, worker, depends, now, keep_steps)
     cascade.note_retry(job.jid)
   end
   local deleted = redis.call('HDEL', keys.job(job.jid), 'grace', 'scheduled', 'x-lost',
-    'x-declined', keep_steps and 'grace' or 'x-steps')
-  if deleted > (job.grace and 1 or 0) + (job.scheduled and 1 or 0) and not keep_steps then
+    'x-declined', again and 'grace' or 'x-steps')
+  if deleted > (job.grace and 1 or 0) + (job.scheduled and 1 or 0) and not again then
     steps.delete(job.jid)
   end
 end

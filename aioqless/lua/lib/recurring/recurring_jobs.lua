@@ -132,7 +132,7 @@ function recurring_jobs.view(jid)
   if not template then return nil end
   local f = redis.call('HMGET', template.key, 'klass', 'priority', 'interval', 'retries', 'count',
     'data', 'tags', 'backlog', 'x-coalesce',
-    'cron', 'timezone', 'x-declared', 'x-expires-in')
+    'cron', 'timezone', 'x-declared', 'x-expires-in', 'x-constraints')
   return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[1] or '')
     .. ',"state":"recur","queue":' .. cjson.encode(template.queue)
     .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[2]) or 0))
@@ -148,6 +148,7 @@ function recurring_jobs.view(jid)
       .. (f[12] and json.number(tonumber(f[12]) or 0) or 'null')
     .. ',"next":' .. (template.due and json.number(template.due) or 'null') .. ',"expires_in":'
       .. (f[13] and json.number(tonumber(f[13]) or 0) or 'null')
+    .. ',"constraints":' .. cjson.encode(f[14] or cjson.null)
     .. recurring_end.encode(template) .. '}'
 end
 

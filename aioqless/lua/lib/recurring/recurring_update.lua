@@ -6,7 +6,7 @@ local MOST_TAGS = 1000
 local CHECKS = {
   priority = args.priority, retries = args.count, data = args.data, klass = args.name,
   queue = args.name, backlog = args.count, expires_in = args.seconds, ends = args.seconds,
-  max_runs = args.count, jitter = args.seconds,
+  max_runs = args.count, jitter = args.seconds, data_keys = args.object,
 }
 local LIMITS = {
   ends = 'x-until', max_runs = 'x-max-runs', jitter = 'x-jitter', expires_in = 'x-expires-in',
@@ -22,6 +22,9 @@ function recurring_update.update(jid, changes)
   local values = recurring_update.parse(template, changes)
   local due = values.next or template.due
   values.next = nil
+  values['x-constraints'] = key_changes.merge(
+    {constraints = redis.call('HGET', template.key, 'x-constraints')}, values.data_keys)
+  values.data_keys = nil
   if values.interval and due then
     local f = redis.call('HMGET', template.key, 'interval', 'x-first')
     if tonumber(f[2]) == due then values['x-first'] = due + values.interval - tonumber(f[1]) end
