@@ -536,6 +536,17 @@ class Store(Commands, ABC):
             writes=True,
         )
 
+    def free_limits(
+        self, *, jid: str, constraints: str | bytes, now: float | None = None,
+        request: str | None = None,
+    ) -> Call[None]:
+        """A run has lost its job, perhaps to another client, which knows no limits."""
+        argv = [encode(jid), encode(constraints), self._encode_time(now)]
+        return Call(
+            self.send, "free_limits", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
     def get(self, *, jid: str) -> Call[Json]:
         """One job."""
         argv = [encode(jid)]

@@ -8,6 +8,7 @@ waits no longer than its locks last, and cancels the call when its shutdown has 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -101,6 +102,18 @@ class OutcomeWriter:
             self._drop(run, outcome, TOO_LATE)
             raise
         return reply
+
+    async def free_limits(self, run: Run) -> None:
+        """Let the limits of a job that was lost admit the next one, if Redis can be asked now.
+
+        Another client that took it away knows no limits; they would count the job until its lock
+        had ended.
+        """
+        if run.job.constraints is None or '"limits":' not in run.job.constraints:
+            return
+        call = self._store.free_limits(jid=run.job.jid, constraints=run.job.constraints)
+        with contextlib.suppress(*NOT_NOW):
+            await self._store.pipeline([call])  # which tries once
 
     def _drop(self, run: Run, outcome: Outcome, why: str) -> None:
         self._lifecycle.note_dropped()

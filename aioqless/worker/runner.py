@@ -15,7 +15,7 @@ from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.client.job.backend import RunContext
 from aioqless.client.job_data import RESULT
-from aioqless.errors import InvalidArgument
+from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handler, Handlers, MiddlewareStack
 from aioqless.runtime.forks import exit_fork, guard_loop
 from aioqless.runtime.log import bind, log
@@ -50,6 +50,7 @@ OUTCOME_TIMEOUT = 4.0
 SHORT_LOCK = 3.0
 # Refusals of an outcome with a value that can't be sent or stored: it would be refused again.
 INVALID = (InvalidArgument, TypeError, ValueError)
+LOST = (LockLost, NoSuchJob, WrongState)  # refusals of an outcome: the job is another run's
 NO_SERIES = ("", "")  # of klasses without a handler, in metrics
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
@@ -221,6 +222,8 @@ class Runner:
                 outcome = RunFailed(group_of(run, reply), validation.to_text(reply))
                 reply = await self._writer.store(run, outcome)
             run.job.settle()
+        if isinstance(reply, LOST) or (outcome is None and not run.job.settled):
+            await self._writer.free_limits(run)
         if end := end_of(run, outcome, reply):
             seconds = time.monotonic() - run.started
             if metrics := self._shared.metrics:

@@ -211,6 +211,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("tick", "a scheduler ticks", script("tick", batch=TICKS)),
     ("import", "an import takes", script("import", "queue", prefix="there:", into="", queue="mail",
         side="right", count=1)),
+    ("free_limits", "free limits", script("free_limits", jid="bad", constraints="{}")),
     ("edit", "edit", lambda client: client.jobs.edit("bad", {"n": 2})),
     ("revive", "revive", lambda client: client.jobs.retry("bad", data={"n": 2})),
     ("revive", "revive a group", lambda client: client.jobs.retry_group("typo", 5)),

@@ -193,6 +193,60 @@ async def test_worker_stops_a_job_that_qless_py_takes_or_cancels(
     )
 
 
+@pytest.mark.parametrize("how", ["cancel", "move"])
+async def test_limit_admits_the_next_job_when_qless_py_takes_one_from_a_worker(
+    ours: Client, peer: Any, until: Until, how: str
+) -> None:
+    runs: list[str] = []
+
+    @job(klass="Limited", max_concurrency=1)
+    async def limited(job: Job[Any]) -> None:
+        runs.append(job.jid)
+        await asyncio.sleep(60 if len(runs) == 1 else 0)
+
+    first, second = [await ours.queue("mail").put(limited) for _ in range(2)]
+    async with Worker(ours, limited, settings=Settings(queues=("mail",))):
+        await until(lambda: runs)
+        if how == "cancel":
+            peer("cancel", runs[0])
+        else:
+            peer.jobs[runs[0]].move("elsewhere")
+        await until(lambda: len(runs) == 2, 20)
+    assert runs == [first, second]
+
+
+async def test_tenant_whose_jobs_another_client_has_popped_has_none_that_wait(
+    ours: Client, peer: Any
+) -> None:
+    mail = ours.queue("mail")
+    for number in range(4):
+        await mail.put("Greet", {"n": number}, fair_by=Key("a" if number < 3 else "b"))
+    for _ in range(3):
+        peer.queues["mail"].pop().complete()
+    (left,) = await mail.tenants()
+    assert (left.waiting, left.running) == (1, 0)
+
+
+@pytest.mark.xfail(strict=True, reason="a put of another client doesn't delete the steps")
+async def test_steps_are_made_again_after_another_client_has_put_the_job_again(
+    ours: Client, peer: Any
+) -> None:
+    read: list[object] = []
+
+    @job(klass="Read", retries=0)
+    async def handler(job: Job[Any]) -> None:
+        read.append(await job.step("read", lambda: asyncio.sleep(0, job.data["n"])))
+        if len(read) == 1:
+            raise Fail("broken")
+
+    jid = await ours.queue("mail").put(handler, {"n": 1})
+    async with Worker(ours, handler, settings=Settings(queues=("mail",))):
+        assert (await ours.jobs.wait(jid, 60)).state == "failed"
+        peer.queues["mail"].put("Read", {"n": 2}, jid=jid)
+        assert (await ours.jobs.wait(jid, 60)).state == "complete"
+    assert read == [1, 2]
+
+
 async def test_worker_runs_jobs_of_qless_py_at_once_and_its_failures_are_visible_there(
     ours: Client, peer: Any, until: Until
 ) -> None:

@@ -14,6 +14,7 @@ Given = dict[str, Any]
 
 _JOB: Given = {"klass": "Greet", "data": "{}", "delay": 0, "queue": "mail", "tags": ["x"]}
 _ROW: Given = {"klass": "Greet"}
+LIMITED = '{"limits": [{"key": "taken", "limit": 1}]}'
 
 # Each command that changes state, where `idle` waits, ann runs `a` and bob `b`, `held` depends on
 # `a`, `bad` has failed, and `r` recurs. Ended jobs are archived.
@@ -82,6 +83,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("depends", "off"), {"jid": "held", "jids": ["all"], "now": 10}),
     (("unfail",), {"queue": "mail", "group": "typo", "now": 10}),
     (("revive", "group"), {"group": "typo", "now": 10}),
+    (("free_limits",), {"jid": "taken", "now": 10, "constraints": LIMITED}),
     (("edit",), {"jid": "bad", "now": 10, "data": "[1]"}),
     (("revive", "job"), {"jid": "bad", "now": 10, "data": "[1]"}),
     (("audit_log", "add"),
@@ -155,6 +157,9 @@ async def filled_namespace(story: Story) -> Story:
     members = [{"queue": "sets", "jid": f"m{n}", **_ROW, "data": "1"} for n in range(2)]
     await story.call("set_put", set_name="old", now=5, batch=members)
     assert await story.pop(6, queue="sets") == ["m0"]
+    await story.put("taken", 5, queue="other", constraints=LIMITED)
+    assert await story.pop(6, queue="other", worker="eve") == ["taken"]
+    await story.change("DEL", "j:taken")  # by another client
     await story.fail("m0", 7)
     await HttpCommands(story.store).session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")

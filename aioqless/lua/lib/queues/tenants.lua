@@ -1,5 +1,7 @@
 -- tenants: list the tenants of a queue with fair turns.
 
+local LOOKS = 50
+
 -- A page of tenants, as JSON. The last one also has those of which jobs run and none waits.
 function tenants.list(queue, offset, count, now)
   local running, found = tenants.count_running(queue), {}
@@ -20,15 +22,30 @@ function tenants.list(queue, offset, count, now)
 end
 
 function tenants.describe(found, queue, tenant, running, now)
-  local waiting = redis.call('ZCARD', keys.tenant(queue, tenant))
+  local waiting, first = tenants.count_waiting(queue, tenant)
   if waiting + running == 0 then return end
   local priority, key = string.match(tenant, '^(%-?%d+):(.*)$')
-  local first = redis.call('ZRANGE', keys.tenant(queue, tenant), -1, -1)[1]
   local _, since = turns.parse(first and redis.call('HGET', keys.job(first), 'x-turn') or nil)
   found[#found + 1] = '{"key":' .. cjson.encode(key) .. ',"priority":'
     .. json.number(priority_score.negate(tonumber(priority))) .. ',"waiting":' .. waiting
     .. ',"running":' .. running .. ',"lag":'
     .. json.number(since and math.max(0, now - since) or 0) .. '}'
+end
+
+-- The number of waiting jobs of a tenant, and the first one. Those that another client has popped
+-- are first in the list: a thousand are looked at for one call.
+function tenants.count_waiting(queue, tenant)
+  local key, gone = keys.tenant(queue, tenant), 0
+  local total = redis.call('ZCARD', key)
+  while gone < total and (call.tenants_looked_at or 0) < constants.MAX_BATCH do
+    local page = redis.call('ZRANGE', key, gone, gone + LOOKS - 1, 'REV')
+    for _, jid in ipairs(page) do
+      if turns.is_waiting(queue, jid) then return total - gone, jid end
+      gone = gone + 1
+    end
+    call.tenants_looked_at = (call.tenants_looked_at or 0) + #page
+  end
+  return total - gone, redis.call('ZRANGE', key, gone, gone, 'REV')[1]
 end
 
 -- The number of running jobs of each tenant, among the first thousand of the queue.

@@ -1,0 +1,13 @@
+-- free_limits: a run has lost its job, perhaps to another client, which knows no limits. They no
+-- longer count the job, unless it runs elsewhere.
+--
+-- @arg     jid      any_jid
+-- @arg     constraints object     the job's, as its run got them
+-- @arg     now      time
+-- @flags   allow-oom
+-- @role    worker
+-- @returns nothing
+
+if redis.call('HGET', keys.job(jid), 'state') ~= 'running' then
+  limits.release({jid = jid, state = 'running', constraints = constraints}, now)
+end
