@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Self
+from typing import Self, cast
 
 import msgspec
 
@@ -19,6 +19,7 @@ LEFT_BY_OTHERS = {
     "bulk-not-gathering",
     "holding-not-running",
     "member-elsewhere",
+    "priority-too-great",
     "steps-without-job",
     "turn-not-waiting",
     "unique-without-job",
@@ -69,7 +70,21 @@ async def check_consistency(
         cursor = reply["cursor"]
         step(reply["examined"])
         if cursor == "0":
-            return found + await _check_crons(store, resolve=resolve)
+            return _add_up(found) + await _check_crons(store, resolve=resolve)
+
+
+def _add_up(found: list[Finding]) -> list[Finding]:
+    """Return one finding for those that only count jobs."""
+    counted: dict[str, Finding] = {}
+    for each in found:
+        if (number := each.about.get("jobs")) is not None:
+            former = counted.get(each.problem, each)
+            jobs = cast(int, number) + (
+                cast(int, former.about["jobs"]) if former is not each else 0
+            )
+            about = {**former.about, "jobs": jobs}
+            counted[each.problem] = msgspec.structs.replace(former, about=about)
+    return [each for each in found if "jobs" not in each.about] + [*counted.values()]
 
 
 async def _check_crons(store: Store, *, resolve: bool) -> list[Finding]:

@@ -21,6 +21,7 @@ from aioqless.lua import constant
 from aioqless.validation import Seconds
 
 MAX_CONTEXT = 4_096  # bytes
+MAX_PRIORITY = constant("MAX_PRIORITY")
 MAX_CONCURRENCY = constant("MAX_CONCURRENCY")
 MAX_STARTS = constant("MAX_RATE_STARTS")
 MAX_COST = constant("MAX_RATE_COST")
@@ -136,6 +137,16 @@ def check_whole(name: str, number: int, most: int) -> int:
     return number
 
 
+def check_priority(name: str, priority: float) -> float:
+    """Return a priority in whose range jobs run in the order in which they were put."""
+    if not -MAX_PRIORITY <= validation.check_number(name, priority) <= MAX_PRIORITY:
+        raise ValueError(
+            f"{name} must be from -{MAX_PRIORITY} to {MAX_PRIORITY} (got {priority!r}): beyond, "
+            "jobs would not run in the order in which they were put"
+        )
+    return priority
+
+
 def check_period(name: str, duration: Seconds) -> float:
     """Return a duration in seconds, which is not 0."""
     seconds = validation.check_seconds(name, duration, least=-math.inf)
@@ -214,7 +225,7 @@ class TemplateOptions(TypedDict, total=False):
         fair_by: Key of the job's tenant: the tenants of a queue start jobs in turns. As a tuple, it
             is the same for all klasses.
         fair_weight: How many turns the tenant has for one of another, 0.01 to 100; default: 1.
-        priority: Lower runs sooner; default: 0.
+        priority: Lower runs sooner, from -100 to 100; default: 0.
         tags: Tags to find the job by.
         retries: Maximum number of retries; default: the handler's, else 5.
         expires_in: Time in which the job must start, from when it is put, or from when the instance
@@ -230,7 +241,7 @@ class TemplateOptions(TypedDict, total=False):
     rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]
     fair_by: Annotated[Key | tuple[str, ...] | None, _check_key]
     fair_weight: Annotated[float | None, _check_weight]
-    priority: Annotated[float | None, validation.check_number]
+    priority: Annotated[float | None, check_priority]
     tags: Annotated[Sequence[str] | None, validation.check_names]
     retries: Annotated[int | None, partial(validation.check_number, least=0)]
     expires_in: Annotated[Seconds | None, validation.check_seconds]
@@ -340,7 +351,7 @@ class RecurringChanges(ScheduleOptions, total=False):
         queue: Queue of its instances.
     """
 
-    priority: float
+    priority: Annotated[float, check_priority]
     retries: int
     expires_in: Annotated[Seconds | None, validation.check_seconds]
     data: object

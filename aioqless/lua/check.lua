@@ -9,6 +9,8 @@
 --                          job whose klass or data was missing is failed.
 --   without-queue          names its queue unless it is complete. Repair: failed.
 --   fence-behind           has a fence that the counter has reached. Repair: the counter is raised.
+--   priority-too-great     has a priority within the range in which jobs run in the order of their
+--                          puts. (Other clients put any.) Counted: `jobs`. No repair.
 --   tag-without-entry      has only tags that list it. Repair: listed.
 -- A job's set: exactly one, that of its state. Repair: by the state; a correct entry keeps its
 -- score.

@@ -8,6 +8,7 @@
 -- @role    worker
 -- @returns nothing
 
-if redis.call('HGET', keys.job(jid), 'state') ~= 'running' then
+local job = record.read(jid)
+if not job or job.state ~= 'running' then
   limits.release({jid = jid, state = 'running', constraints = constraints}, now)
 end

@@ -238,12 +238,24 @@ async def test_invalid_put_among_concurrent_puts_fails_alone(client: Client) -> 
     mail = client.queue("mail")
     answers = await asyncio.gather(
         mail.put("Greet", jid="a"),
-        mail.put("Greet", jid="b", priority=1e12),
+        mail.put("Greet", jid="b", retries=cast(int, 1.5)),
         mail.put("Greet", jid="c"),
         return_exceptions=True,
     )
     assert answers[0] == "a" and isinstance(answers[1], InvalidArgument) and answers[2] == "c"
     assert await mail.jids("waiting") == ["a", "c"]
+
+
+@pytest.mark.parametrize("priority", [-100, -9, -1, 0, 0.5, 1, 10, 100])
+async def test_jobs_of_one_priority_run_in_the_order_of_their_puts(
+    client: Client, priority: float
+) -> None:
+    mail = client.queue("mail")
+    jids = await mail.put_many(NewJob("Greet", priority=priority) for _ in range(150))
+    found: list[str] = []
+    while jobs := await mail.pop(50):
+        found += [job.jid for job in jobs]
+    assert found == jids
 
 
 async def test_concurrent_puts_keep_their_order(client: Client) -> None:
@@ -322,14 +334,14 @@ async def test_put_many_puts_the_other_jobs_when_one_is_refused(client: Client) 
         await client.queue("mail").put_many(
             [
                 NewJob("K", jid="a"),
-                NewJob("K", jid="b", priority=1e12),
+                NewJob("K", jid="b", retries=cast(int, 1.5)),
                 NewJob("K", jid="c"),
                 NewJob("K", jid="d", depends=["d"]),
             ]
         )
     assert [type(each) for each in refused.value.exceptions] == [InvalidArgument, InvalidArgument]
     assert [str(each) for each in refused.value.exceptions] == [
-        "put_many: priority '1000000000000.0' is not between -1000000000 and 1000000000",
+        "put_many: retries '1.5' is not an integer",
         "put_many: depends 'd' is the job itself, which could never run",
     ]
     assert await client.queue("mail").jids("waiting") == ["a", "c"]
@@ -371,6 +383,7 @@ async def test_invalid_queue_name_is_refused(client: Client, name: str) -> None:
         ({"delay": "soon"}, TypeError, "delay must be a number"),
         ({"delay": True}, TypeError, "delay must be a number"),
         ({"priority": float("nan")}, ValueError, "priority must be finite"),
+        ({"priority": 100.5}, ValueError, "priority must be from -100 to 100 .got 100.5.: beyond"),
         ({"retries": -1}, ValueError, r"retries must be .* \(got -1\)"),
         ({"tags": ["x", ""]}, ValueError, "each of tags must not be empty"),
         ({"tags": "x"}, TypeError, r"tags must be a list of strings \(got the string 'x'\)"),
@@ -395,7 +408,7 @@ async def test_invalid_put_option_is_refused(
 
 async def test_script_refusal_names_the_argument_and_the_reason(client: Client) -> None:
     with pytest.raises(InvalidArgument, match=r"put: retries '1\.5' is not an integer") as refused:
-        await client.queue("mail").put("Greet", retries=1.5)  # type: ignore[arg-type]
+        await client.queue("mail").put("Greet", retries=cast(int, 1.5))
     assert refused.value.detail["argument"] == "retries"
     assert await client.queues() == []
 

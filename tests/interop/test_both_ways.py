@@ -247,6 +247,26 @@ async def test_steps_are_made_again_after_another_client_has_put_the_job_again(
     assert read == [1, 2]
 
 
+async def test_job_of_another_client_with_a_great_priority_runs_and_is_counted_by_check(
+    ours: Client, peer: Any
+) -> None:
+    for number in range(2):
+        peer.queues["mail"].put("Note", {}, jid=f"{number}", priority=5000)
+    (told,) = [each for each in await ours.check() if each.problem == "priority-too-great"]
+    assert told.is_left_by_others and told.about["jobs"] == 2
+    first = await found(ours, "0")
+    assert first.priority == -5000
+    await first.move("post")
+    (running,) = await ours.queue("post").pop()
+    await running.retry()
+    (running,) = await ours.queue("post").pop()
+    assert running.priority == -5000
+    await running.complete()
+    await (await ours.queue("mail").pop())[0].complete()
+    with pytest.raises(ValueError, match="priority must be from -100 to 100"):
+        await ours.queue("mail").put("Note", priority=5000)
+
+
 async def test_worker_runs_jobs_of_qless_py_at_once_and_its_failures_are_visible_there(
     ours: Client, peer: Any, until: Until
 ) -> None:

@@ -107,7 +107,7 @@ WRONG = {
     "interval": [*NO_SECONDS, "0", "-0"],
     "count": NO_COUNTS,
     "fraction": [*NO_NUMBERS, "-0.1", "1.1"],
-    "priority": [*NO_NUMBERS, "1.1e9", "-1.1e9"],
+    "priority": [*NO_NUMBERS, "100.1", "-100.1"],
     "tags": [*NO_LISTS, TOO_MANY, *(json.dumps([name]) for name in NO_NAMES)],
     "jids": [*NO_LISTS, TOO_MANY],
     "entry_id": ["1", "-", "1-", "-1", "1-1-1", "a-1", "1-a", "(1-1", "1-" + "9" * 20],

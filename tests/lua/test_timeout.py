@@ -10,7 +10,7 @@ from tests.lua.story import Story
 
 async def test_timed_out_job_is_stalled_and_popped_first(story: Story) -> None:
     await story.running("a", priority=9)
-    await story.put("urgent", 2, priority=-1000000000)
+    await story.put("urgent", 2, priority=-100)
     await story.timeout("a", at=3)
     assert (await story.where("a"), await story.state("a")) == ({"work": math.inf}, "stalled")
     assert await story.pop(4, worker="bob", count=2) == ["a", "urgent"]

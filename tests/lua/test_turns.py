@@ -127,10 +127,9 @@ async def test_priority_comes_first_and_has_turns_of_its_own(story: Story) -> No
     assert await pop_all(story) == ["b0", "c0", "b1"]
 
 
-@pytest.mark.parametrize("priority", [1001, -1001, 0.5])
-async def test_other_priorities_are_ordered_by_time(story: Story, priority: float) -> None:
+async def test_fractions_of_priorities_are_ordered_by_time(story: Story) -> None:
     for jid in ("a0", "a1", "b0"):
-        await story.put(jid, int(jid[1]) + (jid[0] == "b") * 5, priority=priority, **of(jid[0]))
+        await story.put(jid, int(jid[1]) + (jid[0] == "b") * 5, priority=0.5, **of(jid[0]))
     assert await pop_all(story) == ["a0", "a1", "b0"]
     assert not await story.exists("x:turns:mail")
 

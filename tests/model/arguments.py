@@ -14,7 +14,7 @@ Number: TypeAlias = float | int | str
 
 LONGEST_TIME = 1e11
 LONGEST_DELAY = 1e10
-STEEPEST_PRIORITY = 1e9
+STEEPEST_PRIORITY = 100
 LONGEST_NAME = 512
 MOST_WORDS = 1000
 RESERVED_ENDINGS = ("-history", "-dependencies", "-dependents")

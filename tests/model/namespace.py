@@ -223,6 +223,16 @@ class Namespace:
         job["state"] = "waiting"
         self.place(queue, "work")[jid] = job["priority"] - since / TICKS
 
+    def behind_others(self, queue: str, priority: float, now: float) -> float:
+        """Return a time for which the score is behind those of its priority."""
+        if not priority:
+            return now
+        gap = math.ldexp(1.5e10, math.frexp(abs(priority) + 0.25)[1] - 53)
+        lowest, highest = priority - (now + 1) / TICKS, priority - (now - gap) / TICKS
+        scores = self.place(queue, "work").values()
+        near = [score for score in scores if lowest <= score <= highest]
+        return max(now, (priority - min(near)) * TICKS + gap) if near else now
+
     def file_as_scheduled(self, jid: str, queue: str, due: float) -> None:
         self.job(jid)["state"] = "scheduled"
         self.place(queue, "scheduled")[jid] = due
@@ -238,7 +248,7 @@ class Namespace:
         elif delay > 0:
             self.file_as_scheduled(jid, queue, now + delay)
         else:
-            self.file_as_waiting(jid, queue, now)
+            self.file_as_waiting(jid, queue, self.behind_others(queue, job["priority"], now))
         return str(job["state"])
 
     def register_queue(self, queue: str, now: float) -> None:

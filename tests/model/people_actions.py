@@ -165,7 +165,7 @@ class PeopleActions(WorkerActions):
         self.change(data, "unfail", queue=queue, group=group, now=self.now, count=count)
 
     def prioritise(self, data: Data) -> None:
-        priority = self.one(data, [0, 10, -10, -0.5, 1e9], "priority")
+        priority = self.one(data, [0, 10, -10, -0.5, 100], "priority")
         self.change(data, "priority", jid=self.jid(data, *QUEUED), priority=priority)
 
     def log(self, data: Data) -> None:

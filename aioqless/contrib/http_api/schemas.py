@@ -30,7 +30,7 @@ class PutQuery(msgspec.Struct, forbid_unknown_fields=True):
 
     delay: Annotated[Period, Meta(description="Seconds until the job may run.")] | UnsetType = UNSET
     priority: (
-        Annotated[float, Meta(ge=-1e9, le=1e9, description="Lower runs sooner.")] | UnsetType
+        Annotated[float, Meta(ge=-100, le=100, description="Lower runs sooner.")] | UnsetType
     ) = UNSET
     expires_in: (
         Annotated[Period, Meta(description="Seconds in which the job must start.")] | UnsetType

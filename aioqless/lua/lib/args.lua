@@ -69,8 +69,7 @@ function args.queue(name, key)
 end
 
 function args.new_queue(name, key)
-  local queue = args.queue(name, key)
-  return args.name(name, queue)
+  return args.name(name, args.queue(name, key))
 end
 
 function args.queues(texts)
@@ -128,7 +127,8 @@ end
 -- Callers use negative for sooner, as the specification does; Redis stores the opposite, as live
 -- clients do.
 function args.priority(name, value)
-  return priority_score.negate(args.between(name, value, -1e9, 1e9))
+  return priority_score.negate(args.between(name, value, -constants.MAX_PRIORITY,
+    constants.MAX_PRIORITY))
 end
 
 -- A job's data, stored byte for byte. Only up to a size is it parsed here, to check that it is

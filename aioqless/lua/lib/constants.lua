@@ -4,6 +4,7 @@
 local MAX_NAME_LENGTH = 512    -- bytes
 local MAX_DATA_DEPTH = 900     -- nesting of a job's data; cjson parses 1,000 levels
 local MAX_BATCH = 1000         -- entries of a list, a batch or a page in one call
+local MAX_PRIORITY = 100       -- beyond it, scores are too coarse for the order of puts
 local MAX_CONCURRENCY = 1000    -- running jobs of a key with a concurrency limit
 local CLOCK_TOLERANCE = 600   -- seconds by which the clock may go back unnoticed by schedules
 local MAX_RATE_STARTS = 10000  -- starts of a rate limit

@@ -1,7 +1,7 @@
 -- findings: the problems that a check found, and whether they were repaired.
 
 function findings.begin(resolve)
-  call.found, call.fixed, call.resolving = {}, 0, resolve
+  call.found, call.fixed, call.resolving, call.counted = {}, 0, resolve, {}
 end
 
 function findings.is_resolving() return call.resolving and true end
@@ -16,8 +16,16 @@ function findings.add(problem, about, fix)
   end
 end
 
+-- Count a job that has a problem without a repair; `about` names one of them.
+function findings.count(problem, about)
+  local counted = call.counted[problem] or about
+  counted.problem, counted.fixed, counted.jobs = problem, false, (counted.jobs or 0) + 1
+  call.counted[problem] = counted
+end
+
 function findings.reply(cursor, examined)
   local found = call.found
+  for _, about in pairs(call.counted) do found[#found + 1] = about end
   for i, about in ipairs(found) do found[i] = cjson.encode(about) end
   return '{"cursor":' .. cjson.encode(cursor) .. ',"examined":' .. examined .. ',"found":'
     .. json.list(found) .. ',"fixed":' .. call.fixed .. '}'

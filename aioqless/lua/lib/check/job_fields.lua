@@ -26,6 +26,9 @@ function job_fields.check(here, jid)
   local places = job_location.read_sets(jid, job.queue or '')
   job_fields.check_fields(jid, job, places, here.now)
   local work = 3 + job_location.check(jid, job, places, here.now)
+  if math.abs(tonumber(job.priority)) > constants.MAX_PRIORITY and job.state ~= 'complete' then
+    findings.count('priority-too-great', {jid = jid})
+  end
   if job.fence then job_fields.check_fence(jid, job.fence) end
   return work + job_fields.check_tags(jid, json.parse_texts(job.tags), here.now)
 end

@@ -67,7 +67,8 @@ function enqueue.write(put, options, asked)
       options.constraints or (put.again and job.constraints))
   else
     local turn = asked and enqueue.take_turn(put, priority, asked, found < 2)
-    queue_sets.add_waiting(queue, jid, turn or priority_score.compute(priority, now), found >= 2)
+    queue_sets.add_waiting(queue, jid, turn or queue_sets.compute_last(queue, priority, now),
+      found >= 2)
   end
   redis.call('HSET', keys.job(jid), 'jid', jid, 'klass', put.klass, 'data', put.data,
     'priority', priority ~= 0 and json.number(priority) or '0',

@@ -11,6 +11,12 @@ end
 -- The score in `-work`: by priority, then by when the job got there.
 function priority_score.compute(stored, since) return stored - since / 10000000000 end
 
+-- Seconds by which two times must differ at least for scores of a priority to tell them apart.
+function priority_score.compute_gap(stored)
+  local _, exponent = math.frexp(math.abs(stored) + 0.25)  -- of its scores
+  return math.ldexp(15000000000, exponent - 53)
+end
+
 -- Since when a job with this score has waited; nil for one that was put before all others.
 function priority_score.read_since(score, stored)
   local since = (stored - score) * 10000000000

@@ -37,8 +37,19 @@ function queue_sets.add(queue, jid, priority, due, now, constraints)
   if own then return bulks.gather(queue, jid, priority, own, constraints, now, now) end
   queue_sets.add_waiting(queue, jid,
     constraints and turns.enter(queue, jid, priority, constraints, now, now)
-      or priority_score.compute(priority, now))
+      or queue_sets.compute_last(queue, priority, now))
   return 'waiting'
+end
+
+-- The score of a job that is ready now, behind those of its priority. Where the priority leaves too
+-- few digits for the time, equal scores would be ordered by jid.
+function queue_sets.compute_last(queue, priority, now)
+  if priority == 0 then return priority_score.compute(0, now) end
+  local gap = priority_score.compute_gap(priority)
+  local last = redis.call('ZRANGE', keys.waiting(queue), priority_score.compute(priority, now + 1),
+    priority_score.compute(priority, now - gap), 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  local since = last and priority_score.read_since(tonumber(last), priority)
+  return priority_score.compute(priority, since and math.max(now, since + gap) or now)
 end
 
 function queue_sets.add_depending(queue, jid, now)
