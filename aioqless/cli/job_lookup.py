@@ -16,6 +16,7 @@ from aioqless.validation import plain
 MIN_PREFIX = 4  # characters
 MAX_GROUPS, MAX_PER_GROUP = 50, 1000  # of recently failed jobs
 PAGE = 1000  # jobs
+MAX_BEFORE = 500  # jobs that another one waits for
 
 
 async def find_job(client: Client, jid: str) -> Job:
@@ -88,6 +89,22 @@ def explain_unsearched(count: int) -> str:
     """Say how many jobs a search left out."""
     jobs = "1 job was" if count == 1 else f"{count:,} jobs were"
     return f"{jobs} left out: encrypted or large data isn't searched"
+
+
+async def find_failed_before(client: Client, job: Job) -> list[str]:
+    """Return the jids of failed jobs that keep a job waiting, however many jobs are between.
+
+    At most MAX_BEFORE jobs are read.
+    """
+    seen, level, failed = {job.jid}, list(job.dependencies), list[str]()
+    while level and len(seen) <= MAX_BEFORE:
+        portion = level[:MAX_BEFORE]
+        seen.update(portion)
+        found = await client.jobs.multiget(*portion)
+        failed += [each.jid for each in found if each.state == "failed"]
+        level = [*dict.fromkeys(jid for each in found for jid in each.dependencies)]
+        level = [jid for jid in level if jid not in seen]
+    return failed
 
 
 async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 MAX_BYTES = 1 << 20
 MAX_DEPTH = constant("MAX_DATA_DEPTH")
 RESULT, FAILURE = "$result", "$failure"  # the only keys of what stands for those of a step
+_SKIPPED = msgspec.json.Decoder(msgspec.Raw)
 _MAX_SHOWN = 200  # characters of a value in an error message
 
 
@@ -53,6 +54,7 @@ def encode(value: object, max_bytes: int = MAX_BYTES) -> bytes:
     else:
         try:
             text = json_types.encode(value)
+            _check_syntax(text)
             if b"null" in text:  # which msgspec writes for NaN and infinities, too
                 json.dumps(json_types.to_builtins(value), allow_nan=False)
         except Exception as error:  # an object of the application may raise anything
@@ -149,6 +151,15 @@ def _parse(text: bytes, *, strict: bool = False) -> Any:
             return json.loads(text.decode(), parse_constant=_refuse if strict else None)
         except (ValueError, RecursionError):
             raise InvalidData(f"data {shorten(text)} is not JSON: {problem}") from None
+
+
+def _check_syntax(text: bytes) -> None:
+    """Refuse text that is not JSON since a `msgspec.Raw` within the value is not."""
+    try:
+        _SKIPPED.decode(text)
+        text.decode()
+    except (ValueError, RecursionError):
+        _parse(text, strict=True)
 
 
 def _refuse(constant: str) -> NoReturn:

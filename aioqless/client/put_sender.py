@@ -201,7 +201,7 @@ class PutSender:
 
         tasks = [asyncio.create_task(send(batch)) for batch in split(jobs)]
         try:
-            answers = [answer for task in tasks for answer in await task]
+            answers = [answer for batch in await asyncio.gather(*tasks) for answer in batch]
         finally:
             await cancel_and_wait(*tasks)
         if answers and all(isinstance(each, QueueFull) and each.code == "OOM" for each in answers):

@@ -483,6 +483,18 @@ async def test_signal_sends_a_value_once(client: Client, cli: Aioqless) -> None:
     assert (step.kind, step.name, step.value) == ("signal", "approval", 7)
 
 
+async def test_get_names_the_failed_job_that_keeps_a_workflow_waiting(
+    client: Client, cli: Aioqless
+) -> None:
+    mail = client.queue("mail")
+    await mail.put("Page", jid="page")
+    await mail.put("Book", jid="book", depends=["page"])
+    await mail.put("Mail", jid="send", depends=["book"])
+    assert "has failed" not in (await cli("get", "send")).out
+    await (await mail.pop())[0].fail("no paper")
+    assert "It waits since page has failed." in (await cli("get", "send")).out
+
+
 async def test_get_shows_what_a_parked_job_waits_for(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.queue("mail").pop(worker="ann")

@@ -246,6 +246,19 @@ async def test_paused_template_makes_nothing_and_restarts_its_clock_when_resumed
     assert await story.scores("x:paused-recurring") == {}
 
 
+async def test_resumed_template_with_an_interval_is_due_when_it_was_if_that_is_later(
+    story: Story,
+) -> None:
+    await story.recur("r", 0, interval=86400, offset=300)
+    for now in (10, 20):
+        await story.store.recur_pause(jid="r", now=now)
+    await story.store.recur_resume(jid="r", now=30)
+    assert (await story.store.recur_get(jid="r"))["next"] == 300
+    await story.store.recur_pause(jid="r", now=40)
+    await story.store.recur_resume(jid="r", now=301)
+    assert (await story.store.recur_get(jid="r"))["next"] == 301 + 86400
+
+
 async def test_paused_template_is_hidden_from_other_clients(story: Story) -> None:
     await story.recur("r", 0)
     await story.store.recur_pause(jid="r", now=10)

@@ -217,6 +217,12 @@ def test_raw_text_that_is_not_json_is_refused(text: bytes) -> None:
         encode(msgspec.Raw(text))
 
 
+@pytest.mark.parametrize("text", [b"NaN", b'"\xff"', b'"a\nb"', b"1 2", b'{"a"'])
+def test_raw_text_within_data_that_is_not_json_is_refused(text: bytes) -> None:
+    with pytest.raises(InvalidData, match="is not JSON"):
+        encode({"a": [msgspec.Raw(text)]})
+
+
 # Reading
 
 

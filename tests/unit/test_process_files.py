@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -114,6 +115,19 @@ def test_nothing_is_created_or_found_in_a_folder_that_others_may_write_to(folder
     folder.chmod(0o777)
     assert ProcessFile.create(GROUP, "own", "bob") is None
     assert ended() == []
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, text: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    before = len([*Path("/proc/self/fd").iterdir()])
+    assert ProcessFile.create("g", "a", "text") is None
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    assert not [each for each in folder.rglob("*") if each.is_file()]
 
 
 async def test_one_process_at_a_time_deals_with_a_group() -> None:

@@ -13,6 +13,7 @@ from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import (
     explain_unknown_name,
     explain_unsearched,
+    find_failed_before,
     find_job,
     read_job_states,
 )
@@ -43,6 +44,7 @@ from aioqless.client.put import NewJob
 from aioqless.client.put_options import Missing
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers
+from aioqless.validation import plain
 
 OPTIONAL = (4, 6, 7)  # columns of `jobs` that are left out where they are empty
 MAX_RELATED = 200  # dependencies and dependents whose states are read
@@ -122,6 +124,10 @@ async def get(client: Client, jid: Jid, json: Json = False) -> None:
         return
     related = (job.dependencies + job.dependents)[:MAX_RELATED]
     print_job(job, await read_job_states(client, related))
+    if failed := await find_failed_before(client, job):
+        more = f", and so have {len(failed) - 1} others" if len(failed) > 1 else ""
+        print_text(f"\nIt waits since {plain(failed[0])} has failed{more}.")
+        print_hint(f"aioqless get {plain(failed[0])}")
     if steps := suggest_next_steps(job):
         print_hint(f"\n{steps}")
 

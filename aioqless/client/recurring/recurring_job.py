@@ -279,8 +279,9 @@ class RecurringJob:
     async def resume(self) -> None:
         """Put instances again.
 
-        The next one is due an interval from now, or at the next time of the cron expression. Missed
-        instances are not made up for.
+        The next one is due at the next time of the cron expression; with an interval, when it was
+        due before the pause or, if that is over, an interval from now. Missed instances are not
+        made up for.
         """
         await self.refresh()
         first = None

@@ -39,11 +39,14 @@ class ProcessFile:
                 folder = _folder(group)
                 folder.mkdir(exist_ok=True)
                 descriptor, temporary = tempfile.mkstemp(prefix=".", dir=folder)
-                if _lock(descriptor):  # before others see it
-                    os.write(descriptor, text.encode())
-                    Path(temporary).rename(folder / name)
-                    return cls(folder / name, text, descriptor)
-                os.close(descriptor)
+                with contextlib.ExitStack() as otherwise:
+                    otherwise.callback(os.close, descriptor)
+                    otherwise.callback(Path(temporary).unlink, missing_ok=True)
+                    if _lock(descriptor):  # before others see it
+                        os.write(descriptor, text.encode())
+                        Path(temporary).rename(folder / name)
+                        otherwise.pop_all()
+                        return cls(folder / name, text, descriptor)
         return None
 
     def remove(self) -> None:

@@ -94,6 +94,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 -- in a recurring job's:
 --   x-coalesce  missed instances are coalesced into one
 --   x-paused    since when it is paused
+--   x-was-due   when it was due then
 --   x-first     with an interval: when its first run is due, if later than an interval; else 0
 --   x-until     when it ends
 --   x-max-runs  the number of instances after which it ends

@@ -35,6 +35,7 @@ function recurring_update.update(jid, changes)
   recurring_end.store(template.key, limits)
   for name, value in pairs(values) do redis.call('HSET', template.key, name, value) end
   if values.backlog then redis.call('HDEL', template.key, 'x-coalesce') end
+  if values.interval then redis.call('HDEL', template.key, 'x-was-due') end
   local queue = values.queue or template.queue
   local turns = template.is_cron and keys.ticks() or keys.recurring(queue)
   if template.due and (due ~= template.due or turns ~= template.turns) then
@@ -102,11 +103,12 @@ function recurring_update.pause(jid, now)
   local template = recurring_jobs.require(jid)
   redis.call('ZREM', template.turns, jid)
   redis.call('HSET', template.key, 'x-paused', now)
+  if template.due then redis.call('HSET', template.key, 'x-was-due', template.due) end
   redis.call('ZADD', keys.paused_recurring(), 'NX', now, jid)
   return '1'
 end
 
--- Instances missed meanwhile are not replayed: the schedule restarts.
+-- Instances missed meanwhile are not replayed: the schedule restarts, unless it was due later.
 function recurring_update.resume(jid, now, next)
   local template = recurring_jobs.require(jid)
   if template.is_cron and not next then
@@ -117,12 +119,14 @@ function recurring_update.resume(jid, now, next)
       jid = jid,
     })
   end
-  redis.call('HDEL', template.key, 'x-paused')
+  local f = redis.call('HMGET', template.key, 'interval', 'x-was-due')
+  redis.call('HDEL', template.key, 'x-paused', 'x-was-due')
   redis.call('ZREM', keys.paused_recurring(), jid)
   if not template.due then
-    local interval = tonumber(redis.call('HGET', template.key, 'interval')) or 0
+    local due = tonumber(f[2]) or 0
+    if due <= now then due = now + (tonumber(f[1]) or 0) end
     recurring_end.schedule_or_finish(template.key, template.turns, template.queue, jid,
-      template.is_cron and next or now + interval, now)
+      template.is_cron and next or due, now)
   end
   return '1'
 end
