@@ -13,7 +13,7 @@ from aioqless.runtime.log import log
 R = TypeVar("R")
 
 # Messages about the latest puts that were never awaited; the pytest plugin fails their tests.
-forgotten: deque[str] = deque(maxlen=100)
+unawaited_puts: deque[str] = deque(maxlen=100)
 
 
 class PutCall(Coroutine[Any, Any, R]):
@@ -73,5 +73,5 @@ class PutCall(Coroutine[Any, Any, R]):
             "the job was not put: write `await` before the call, or use SyncClient in code without "
             "an event loop"
         )
-        forgotten.append(f"{where}: the put of {self._klass} was never awaited")
+        unawaited_puts.append(f"{where}: the put of {self._klass} was never awaited")
         log.error("put.not_awaited", klass=self._klass, where=where, why=why)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def pytest_runtest_call() -> Generator[None, object, object]:
     """Fail a test in which the put of a handler was never awaited: its job was lost."""
     if module := sys.modules.get("aioqless.handlers.put_call"):
-        module.forgotten.clear()
+        module.unawaited_puts.clear()
     result = yield
     module = sys.modules.get("aioqless.handlers.put_call")
-    if module is not None and module.forgotten:
-        where = "; ".join(module.forgotten)
+    if module is not None and module.unawaited_puts:
+        where = "; ".join(module.unawaited_puts)
         pytest.fail(f"{where}; write `await` before the call, or use SyncClient", pytrace=False)
     return result
 

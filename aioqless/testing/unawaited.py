@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CoroutineType
 
 from aioqless.errors import AioqlessError
-from aioqless.handlers.put_call import forgotten as forgotten_puts
+from aioqless.handlers.put_call import unawaited_puts
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -20,12 +20,12 @@ def refuse_unawaited() -> Iterator[None]:
 
     Python only warns, from where the coroutine is deleted; the other warnings are passed on.
     """
-    forgotten_puts.clear()
+    unawaited_puts.clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         yield
     forgotten = [each for each in caught if _is_own(each.source)]
-    puts = list(forgotten_puts)
+    puts = list(unawaited_puts)
     for each in caught:
         if each not in forgotten:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)

@@ -11,7 +11,7 @@ import pytest
 
 import aioqless
 from aioqless import Client, Job, job
-from aioqless.handlers.put_call import forgotten
+from aioqless.handlers.put_call import unawaited_puts
 from aioqless.testing import perform
 
 
@@ -154,7 +154,7 @@ def test_put_of_a_handler_that_is_not_awaited_is_an_error_in_the_log(
         greet.using(delay=60).put(name="Bo")  # type: ignore[unused-coroutine]
 
     view()
-    forgotten.clear()  # else the plugin fails this test
+    unawaited_puts.clear()  # else the plugin fails this test
     first = view.__code__.co_firstlineno
     found = [
         (record.levelname, *(record.args[name] for name in ("event", "klass", "where")))
@@ -191,4 +191,4 @@ def test_put_of_a_handler_can_be_run_in_every_way_that_a_coroutine_can(
     call = greet.put()
     assert asyncio.iscoroutinefunction(greet.put) and asyncio.iscoroutine(call)
     call.close()
-    assert not forgotten
+    assert not unawaited_puts
