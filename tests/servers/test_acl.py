@@ -156,6 +156,9 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
             ]
         )
         await mail.put_flow(chain(NewJob("Greet", jid="d"), NewJob("Greet", jid="e")))
+        delayed = await client.jobs.get("c")
+        assert delayed
+        await delayed.move("mail")
         recurring = await mail.recur("Greet", every=60, jid="r")
         await recurring.cancel()
         await (await mail.recur("Greet", cron="0 2 * * *", jid="cron")).cancel()

@@ -68,6 +68,22 @@ class Redaction:
         except (ValueError, RecursionError, msgspec.MsgspecError):
             return f"(not JSON: {len(text):,} characters)"
 
+    def hides(self, stored: str, paths: Sequence[str]) -> bool:
+        """Return whether a value of data is not shown as it is.
+
+        Args:
+            stored: The data.
+            paths: Paths of values, such as `items.0.sku`.
+        """
+        if not self.active:
+            return False
+        texts = JobRedaction(self, self._secrets(stored))
+        try:
+            values = [_find(json.loads(stored), path.split(".")) for path in paths]
+        except (ValueError, RecursionError):
+            return True
+        return any(texts.redact(value) != value for value in values if isinstance(value, str))
+
     def restore(self, edited: str, stored: str) -> str:
         """Put the hidden values back into data that a user has edited.
 
@@ -183,6 +199,16 @@ class JobRedaction:
         for secret in secrets:
             text = text.replace(secret, HIDDEN)
         return self._redaction.hide_named(text)
+
+
+def _find(value: Any, path: Sequence[str]) -> str | None:
+    """Return the text of the value at a path; None if there is none."""
+    for name in path:
+        if isinstance(value, list) and name.isascii() and name.isdigit():
+            value = value[int(name)] if int(name) < len(value) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return None if value is None or isinstance(value, dict | list) else str(value)
 
 
 def _merge(value: Any, stored: Any, shown: Any) -> Any:

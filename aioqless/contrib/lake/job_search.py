@@ -52,7 +52,13 @@ def list_days(lake: Lake, namespace: str) -> list[date]:
 
 
 def search_day(
-    lake: Lake, namespace: str, wanted: JobFilter, day: date, count: int
+    lake: Lake,
+    namespace: str,
+    wanted: JobFilter,
+    day: date,
+    count: int,
+    *,
+    max_data: int = _MAX_DATA,
 ) -> list[JobSummary]:
     """Return jobs that match a filter as they were at the end of their last stage of a day.
 
@@ -62,8 +68,9 @@ def search_day(
         wanted: The filter.
         day: The day, in UTC.
         count: Maximum number of jobs, the latest.
+        max_data: Maximum number of bytes of data that are returned with a job.
     """
-    values: dict[str, Any] = {"most": _MAX_DATA, "count": count}
+    values: dict[str, Any] = {"most": max_data, "count": count}
     conditions = msgspec.json.decode(wanted.encode(time.time()))
     texts = [_write(each, values) for each in conditions]
     query = _QUERY.format(conditions=" AND ".join(texts) or "true")

@@ -27,7 +27,9 @@ from aioqless.contrib.dashboard.redaction import (
 from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
+from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, entered
+from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
 RULES = Redaction(Access().redact)
@@ -94,6 +96,26 @@ def test_hidden_values_are_hidden_in_the_other_fields_of_the_data_and_survive_an
         RULES.restore(shown.replace("see ", "look at "), stored)
     replaced = json.loads(RULES.restore(shown.replace(f"see {HIDDEN}", "nothing"), stored))
     assert replaced == REPEATED | {"copy": "nothing"}
+
+
+@pytest.mark.parametrize("word", ["copy:sesame42", "-copy:guess", "copy:*"])
+async def test_filter_by_a_field_finds_no_job_where_its_value_is_hidden(
+    http: httpx.AsyncClient, client: Client, until: Until, word: str
+) -> None:
+    mail = client.queue("mail")
+    secret = await mail.put("Send", {"api_token": "sesame42", "copy": "sesame42"})
+    plain = await mail.put("Send", {"api_token": "sesame42", "copy": "other"})
+    page = (await http.get("/jobs", params={"filter": word})).text
+    assert secret not in page
+    assert (plain in page) == (word != "copy:sesame42")
+    await do(http, "select-tag", filter=word, found="2", tags="found")
+
+    async def is_done() -> bool:
+        return "found" in (await client.jobs.multiget(plain))[0].tags
+
+    if word != "copy:sesame42":
+        await until(is_done)
+    assert (await client.jobs.multiget(secret))[0].tags == []
 
 
 async def test_hidden_values_are_hidden_in_lists_steps_and_output(

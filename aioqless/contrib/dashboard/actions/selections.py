@@ -9,7 +9,7 @@ from aioqless import validation
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.bulk_actions import STEP
 from aioqless.contrib.dashboard.page_request import address
-from aioqless.contrib.dashboard.pages.job_lists import ACTS, parse_filter
+from aioqless.contrib.dashboard.pages.job_lists import ACTS, drop_hidden, parse_filter
 from aioqless.contrib.job_filter import JobFilter, Text
 
 
@@ -78,13 +78,14 @@ def _act(
     async def step(_skipped: int, _count: int) -> tuple[int, int]:
         nonlocal handled
         async for page in pages:
-            handled += len(page.jids)
+            jids = await drop_hidden(request.client, request.dashboard.redaction, wanted, page.jids)
+            handled += len(jids)
             bulk.total = handled + (max(1, page.total - page.searched) if page.cursor else 0)
-            done = await change(page.jids) if page.jids else 0
+            done = await change(jids) if jids else 0
             if finish is not None and not page.cursor:
                 done += await finish()
-            if page.jids:
-                return done, len(page.jids) - done
+            if jids:
+                return done, len(jids) - done
         return 0, 0
 
     bulk = request.dashboard.bulk_actions.start(

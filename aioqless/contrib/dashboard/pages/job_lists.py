@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from aioqless.client import Client
 from aioqless.client.job.summaries import SearchPage
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.redaction import Redaction
 from aioqless.contrib.job_filter import (
     KEYS,
     MAX_ADDED,
@@ -22,11 +25,13 @@ from aioqless.contrib.job_filter import (
     JobFilter,
     Text,
 )
-from aioqless.errors import AioqlessError
+from aioqless.errors import AioqlessError, DecryptionError
 
 SEARCH_TIME = 0.1  # seconds per request; the user continues the search from there
 MAX_OF_DAY = 200  # jobs of a day of the lake that are listed
+MAX_CHECKED = 65_536  # bytes of their data, of which a filter is about hidden values
 PORTION = 1000  # jobs found by a command where all are changed, not listed
+PORTION_READ = 100  # jobs whose data is read at once
 MAX_LENGTH, MAX_ADDED_LENGTH = 4000, 100  # of a filter, and of what an action adds to it
 MAX_CURSOR_LENGTH = 8000
 MAX_WORDS, MAX_NAMES = 300, 50  # that complete a filter
@@ -159,6 +164,24 @@ async def list_tags(request: PageRequest) -> Page:
     return Page("tags.html", "Tags", values, live=False)
 
 
+async def drop_hidden(
+    client: Client, redaction: Redaction, wanted: JobFilter, jids: list[str]
+) -> list[str]:
+    """Return those of found jobs whose values that the filter is about are shown.
+
+    To find the others would confirm a guess of what is hidden.
+    """
+    if not (wanted.paths and redaction.active):
+        return jids
+    found: list[str] = []
+    for start in range(0, len(jids), PORTION_READ):
+        for job in await client.jobs.multiget(*jids[start : start + PORTION_READ]):
+            with contextlib.suppress(DecryptionError):
+                if not redaction.hides(job.text, wanted.paths):
+                    found.append(job.jid)
+    return found
+
+
 async def _search(
     request: PageRequest, wanted: JobFilter, *, to_change: bool
 ) -> tuple[SearchPage, list[str], bool]:
@@ -173,7 +196,8 @@ async def _search(
     while True:
         count = PORTION if to_change else PAGE_SIZE - len(jids)
         page = await request.client.jobs.search(str(wanted), cursor=cursor, count=count)
-        jids, cursor = (jids + page.jids)[:PAGE_SIZE], page.cursor
+        shown = await drop_hidden(request.client, request.dashboard.redaction, wanted, page.jids)
+        jids, cursor = (jids + shown)[:PAGE_SIZE], page.cursor
         is_full = len(jids) == PAGE_SIZE and not to_change
         if not cursor or is_full or time.monotonic() > until:
             return page, jids, is_short
@@ -189,7 +213,12 @@ def _search_lake(request: PageRequest, wanted: JobFilter, text: str) -> dict[str
     first, last = wanted.read_dates(time.time())
     latest = min(last, last if text == "latest" else date.fromisoformat(text))
     days = [each for each in list_days(lake, namespace) if first <= each <= latest]
-    jobs = search_day(lake, namespace, wanted, days[0], MAX_OF_DAY) if days else []
+    redaction = request.dashboard.redaction
+    is_checked = bool(wanted.paths) and redaction.active
+    most = {"max_data": MAX_CHECKED} if is_checked else {}
+    jobs = search_day(lake, namespace, wanted, days[0], MAX_OF_DAY, **most) if days else []
+    if is_checked:
+        jobs = [each for each in jobs if each.data and not redaction.hides(each.data, wanted.paths)]
     return {
         "day": days[0] if days else latest,
         "earlier": days[1] if len(days) > 1 else None,

@@ -59,7 +59,7 @@ function archive.append(job, what, ended, more)
   if f[6] then e[n + 1], e[n + 2], n = 'spawned_from', f[6], n + 2 end
   if f[7] then e[n + 1], e[n + 2], n = 'depends', f[7], n + 2 end
   local own = f[9] and job_constraints.read(f[9]) or {}
-  local set = own.set and job_row.find_set_name(own.set)
+  local set = job_row.find_set_name(f[9])
   if set then e[n + 1], e[n + 2], n = 'job_set', set, n + 2 end
   if own.fair then e[n + 1], e[n + 2], n = 'tenant', own.fair, n + 2 end
   if f[10] then e[n + 1], e[n + 2], n = 'expires', f[10], n + 2 end
