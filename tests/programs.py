@@ -34,6 +34,8 @@ PROGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "npx": ("Azurite, for a lake on Azure; a client of the HTTP API in TypeScript", ()),
     "go": ("a client of the HTTP API in Go", ()),
     "php": ("a client of the HTTP API in PHP", ()),
+    "git": ("an earlier version beside this one", ()),
+    "pgrep": ("the children of a process", ()),
 }
 # Found by PATH alone, whose presence could make up for one of the programs.
 HIDDEN = {*PROGRAMS, "chromium-browser", "google-chrome", "initdb", "node", "npm", "pg_lsclusters"}

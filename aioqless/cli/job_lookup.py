@@ -98,7 +98,7 @@ async def find_failed_before(client: Client, job: Job) -> list[str]:
     """
     seen, level, failed = {job.jid}, list(job.dependencies), list[str]()
     while level and len(seen) <= MAX_BEFORE:
-        portion = level[:MAX_BEFORE]
+        portion = level[: MAX_BEFORE + 1 - len(seen)]
         seen.update(portion)
         found = await client.jobs.multiget(*portion)
         failed += [each.jid for each in found if each.state == "failed"]

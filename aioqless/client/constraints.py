@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -82,27 +82,6 @@ def encode_constraints(
     return msgspec.json.encode(encoded)
 
 
-def encode_for_copy(stored: str, changes: bytes | None) -> bytes | None:
-    """Encode the constraints of a copy of a job, which is a member of no set or workflow.
-
-    Args:
-        stored: Those of the job, as the scripts store them.
-        changes: What they take from the data of the copy, of `encode_changes`.
-
-    Returns:
-        None if it has none.
-    """
-    own, changed = json.loads(stored), json.loads(changes or b"{}")
-    for name in ("set", "takes", "taken"):
-        own.pop(name, None)
-    for number, key in changed.pop("limits", {}).items():
-        own["limits"][int(number) - 1]["key"] = key
-    for number, cost in changed.pop("costs", {}).items():
-        own["limits"][int(number) - 1]["cost"] = cost
-    own |= changed
-    return msgspec.json.encode(own) if own else None
-
-
 def _name_fields(options: CheckedOptions, limits: Sequence[Limit]) -> dict[str, object]:
     """Return the fields of the data of which keys and costs are made, as they are stored."""
     keys = {name: options.get(option) for name, option in _KEYS.items()}
@@ -121,17 +100,18 @@ def _is_made(key: object) -> bool:
     return isinstance(key, tuple) and key != ()
 
 
-def encode_changes(stored: str, klass: str, before: Values, after: Values) -> bytes | None:
-    """Encode what the constraints of a job take from other data, as the scripts take it.
+def encode_data_keys(stored: str, klass: str, before: Values, after: Values) -> bytes | None:
+    """Encode what the constraints of a job take from its data, as the scripts take it.
 
     Args:
         stored: The constraints, as the scripts store them.
         klass: Klass of the job.
-        before: Returns the data that they were made of.
-        after: Returns the other data.
+        before: Returns data of the job by field. What it lacks has a default that is unknown here:
+            without it in the other data too, the key stays.
+        after: Returns the data by field.
 
     Returns:
-        The keys and costs that change; None if none does.
+        The keys and costs; None if none is made of data.
 
     Raises:
         InvalidData: The data lacks a field that a key or a cost is made of, the cost is wrong, or
@@ -142,33 +122,45 @@ def encode_changes(stored: str, klass: str, before: Values, after: Values) -> by
     own = json.loads(stored)
     fields, old, new = own.get("fields") or {}, before(), after()
 
-    def make(what: str, names: Sequence[str], *, for_people: bool = False) -> str | None:
-        if all(name in old and name in new and old[name] == new[name] for name in names):
-            return None
-        return _make_key(what, tuple(names), klass, lambda: new, for_people=for_people)
+    def is_known(names: Sequence[str]) -> bool:
+        return bool(names) and any(name in old or name in new for name in names)
 
-    changed: dict[str, object] = {}
-    for name, option in _KEYS.items():
-        if key := make(option, fields.get(name, ()), for_people=name == "fair"):
-            changed[name] = key
-    limits = own.get("limits") or []
-    if keys := {
-        number: key
-        for number, names in (fields.get("limits") or {}).items()
-        if (key := make("limit", names))
-    }:
-        all_keys = [keys.get(str(at), limit["key"]) for at, limit in enumerate(limits, 1)]
-        if len({*all_keys}) < len(all_keys):
-            raise InvalidData(f"two limits of {klass} would have the same key, {all_keys!r}")
-        changed["limits"] = keys
-    costs = {
-        number: _read_cost(name, Limit((), rate=tuple(limits[int(number) - 1]["rate"])), klass, new)
-        for number, name in (fields.get("costs") or {}).items()
-        if make("cost", [name])
+    made: dict[str, object] = {
+        name: _make_key(option, tuple(names), klass, lambda: new, for_people=name == "fair")
+        for name, option in _KEYS.items()
+        if name in own and is_known(names := fields.get(name, ()))
     }
-    if costs:
-        changed["costs"] = costs
-    return msgspec.json.encode(changed) if changed else None
+    limits = {str(number): limit for number, limit in enumerate(own.get("limits") or [], 1)}
+    keys = {
+        number: _make_key("limit", tuple(names), klass, lambda: new)
+        for number, names in (fields.get("limits") or {}).items()
+        if number in limits and is_known(names)
+    }
+    all_keys = [keys.get(number, limit["key"]) for number, limit in limits.items()]
+    if len({*all_keys}) < len(all_keys):
+        raise InvalidData(f"two limits of {klass} would have the same key, {all_keys!r}")
+    costs = {
+        number: _read_cost(name, Limit((), rate=tuple(limits[number]["rate"])), klass, new)
+        for number, name in (fields.get("costs") or {}).items()
+        if number in limits and is_known([name])
+    }
+    made |= {name: each for name, each in (("limits", keys), ("costs", costs)) if each}
+    return msgspec.json.encode(made) if made else None
+
+
+def with_data_keys(stored: str, data_keys: bytes | None) -> dict[str, Any]:
+    """Return constraints, as the scripts store them, with what they take from other data.
+
+    Args:
+        stored: The constraints.
+        data_keys: The keys and costs, of `encode_data_keys`.
+    """
+    own, made = json.loads(stored), json.loads(data_keys or b"{}")
+    for number, key in made.pop("limits", {}).items():
+        own["limits"][int(number) - 1]["key"] = key
+    for number, cost in made.pop("costs", {}).items():
+        own["limits"][int(number) - 1]["cost"] = cost
+    return {**own, **made}
 
 
 def _read_debounce(options: CheckedOptions) -> dict[str, float]:

@@ -79,7 +79,7 @@ class Address:
         Raises:
             ValueError: Something is wrong with it; the message contains no password.
         """
-        parts = urlsplit(url)
+        parts = _split(url)
         scheme, _, behind = parts.scheme.partition("+")
         if f"{parts.scheme}://" not in SCHEMES:
             raise ValueError(f"the URL of Redis must begin with {', '.join(SCHEMES)}")
@@ -171,6 +171,13 @@ def _split_hosts(parts: SplitResult, scheme: str, path: str) -> list[str]:
     """Return a URL for each of several hosts."""
     who, at, hosts = parts.netloc.rpartition("@")
     return [f"{scheme}://{who}{at}{host}/{path}?{parts.query}" for host in hosts.split(",")]
+
+
+def _split(url: str) -> SplitResult:
+    """Split a URL. The hosts are split later: urlsplit takes one IPv6 address, and no list."""
+    scheme, _, behind = url.partition("://")
+    end = min((at for at in map(behind.find, "/?#") if at >= 0), default=len(behind))
+    return urlsplit(f"{scheme}://{behind[end:]}")._replace(netloc=behind[:end])
 
 
 def _check_query(parts: SplitResult) -> None:

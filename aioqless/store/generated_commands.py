@@ -566,13 +566,15 @@ class Store(Commands, ABC):
 
     def heartbeat(
         self, *, jid: str, worker: str, now: float | None = None, data: str | bytes | None = None,
-        fence: int | str | None = None, progress: float | None = None, message: str | None = None,
-        request: str | None = None,
+        fence: int | str | None = None, data_keys: str | bytes | None = None,
+        progress: float | None = None, message: str | None = None, request: str | None = None,
     ) -> Call[float]:
         """Renew the lock of a running job."""
         argv = [encode(jid), encode(worker), self._encode_time(now), encode_optional(data)]
         if fence is not None:
             argv += [b"fence", encode(fence)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         if progress is not None:
             argv += [b"progress", encode(progress)]
         if message is not None:

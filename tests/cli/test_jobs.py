@@ -490,9 +490,9 @@ async def test_get_names_the_failed_job_that_keeps_a_workflow_waiting(
     await mail.put("Page", jid="page")
     await mail.put("Book", jid="book", depends=["page"])
     await mail.put("Mail", jid="send", depends=["book"])
-    assert "has failed" not in (await cli("get", "send")).out
+    assert "failed jobs" not in (await cli("get", "send")).out
     await (await mail.pop())[0].fail("no paper")
-    assert "It waits since page has failed." in (await cli("get", "send")).out
+    assert "It is waiting for failed jobs: page." in (await cli("get", "send")).out
 
 
 async def test_get_shows_what_a_parked_job_waits_for(client: Client, cli: Aioqless) -> None:

@@ -20,6 +20,7 @@ from aioqless import (
     Worker,
     WrongState,
     bulk_job,
+    chain,
     job,
 )
 from aioqless.contrib.human_tasks import Person, ReservationPolicy, TaskQueue
@@ -296,3 +297,92 @@ async def test_job_that_a_put_replaces_has_the_constraints_of_that_put(client: C
     assert await client.put(sync.data(7), jid="b") == "b"
     assert {each.key for each in await client.queue("mail").tenants()} == {"customer=7"}
     assert await client.check() == []
+
+
+async def page(client: Client, number: int, **data: object) -> str:
+    return await client.queue("mail").put(
+        "Page", {"page": number, **data}, unique=("page",), debounce=0.001, fair_by=("tenant",)
+    )
+
+
+async def test_follow_up_whose_key_stays_is_still_held(client: Client) -> None:
+    await page(client, 1, tenant="a")
+    assert await client.queue("mail").pop(1) or await client.queue("mail").pop(1)
+    follow_up = await page(client, 1, tenant="a")
+    await client.jobs.edit(follow_up, {"page": 1, "tenant": "b"})
+    assert (await client.jobs.multiget(follow_up))[0].state == "depends"
+    await client.jobs.edit(follow_up, {"page": 2, "tenant": "b"})
+    assert (await client.jobs.multiget(follow_up))[0].state != "depends"
+    assert await client.check() == []
+
+
+async def test_running_job_has_the_keys_of_the_data_that_its_heartbeat_stored(
+    client: Client,
+) -> None:
+    found = await run(client)
+    await found.heartbeat()
+    assert await client.put(sync.data(8)) == "a"
+    mail = client.queue("mail")
+    limited = [
+        await mail.put("Other", limits=[Limit(Key(f"Sync:[{n}]"), max_concurrency=1)])
+        for n in (7, 8)
+    ]
+    assert [each.jid for each in await mail.pop(5)] == limited[:1]
+    await found.complete()
+    assert [each.jid for each in await mail.pop(5)] == limited[1:]
+    assert await client.check() == []
+
+
+async def test_last_of_two_edits_decides_about_the_keys(client: Client) -> None:
+    first = await put(client)
+    await client.jobs.edit("a", {"customer": 9})
+    first.data["full"] = True
+    await first.move("mail")
+    assert await client.put(sync.data(7)) == "a"
+    assert await client.put(sync.data(9), jid="b") == "b"
+
+
+async def test_place_among_the_jobs_of_a_tenant_is_kept(client: Client) -> None:
+    mail = client.queue("mail")
+    tenant: dict[str, Any] = {"fair_by": ("tenant",), "unique": ("n",)}
+    jids = [await mail.put("Sync", {"n": n, "tenant": "a"}, **tenant) for n in range(3)]
+    await client.jobs.edit(jids[0], {"n": 7, "tenant": "a"})
+    assert [each.jid for each in await mail.pop(3)] == jids
+    assert await client.check() == []
+
+
+async def test_job_that_was_taken_from_its_worker_is_still_the_next(client: Client) -> None:
+    mail = client.queue("mail")
+    await run(client)
+    await client.jobs.unlock("a")
+    await mail.put("Other", priority=-5)
+    await client.jobs.edit("a", EIGHT)
+    assert [each.jid for each in await mail.pop(1)] == ["a"]
+
+
+async def test_released_job_takes_the_turn_of_its_new_tenant(client: Client) -> None:
+    mail = client.queue("mail")
+    found = await run(client)
+    others = [await mail.put("Other", {"customer": 8}, fair_by=("customer",)) for _ in range(2)]
+    await found.release()
+    assert [each.jid for each in await mail.pop(5)] == [*others, "a"]
+
+
+async def test_job_that_replaces_a_step_still_gives_its_result_and_takes_no_others(
+    client: Client,
+) -> None:
+    @job(klass="Make", result_ttl=60)
+    async def make(job: Job[Any]) -> int:
+        return 1
+
+    @job(klass="Use", result_ttl=60)
+    async def use(job: Job[Any], number: int) -> int:
+        return number
+
+    made = make.data()
+    flow = await client.queue("mail").put_flow(chain(made, use.data(number=made.result)))
+    async with Worker(client, make, use, settings=Settings(queues=("mail",))):
+        await client.queue("mail").put(make, jid=flow.jids[0])
+        assert await client.jobs.result(flow.jids[1], timeout=60) == 1
+    key = f"{client.namespace}:x:result:{flow.jids[0]}"
+    assert 0 < await client.redis.ttl(key) <= 60

@@ -258,6 +258,17 @@ async def test_jobs_of_one_priority_run_in_the_order_of_their_puts(
     assert found == jids
 
 
+async def test_order_of_puts_is_kept_for_more_jobs_than_there_are_scores_for_now(
+    client: Client,
+) -> None:
+    mail = client.queue("mail")
+    jids = await mail.put_many(NewJob("Greet", priority=100) for _ in range(6000))
+    found: list[str] = []
+    while jobs := await mail.pop(1000):
+        found += [job.jid for job in jobs]
+    assert found == jids
+
+
 async def test_concurrent_puts_keep_their_order(client: Client) -> None:
     await asyncio.gather(*(client.queue("mail").put("Greet", jid=f"j{n:02}") for n in range(30)))
     assert await client.queue("mail").jids("waiting", count=100) == [f"j{n:02}" for n in range(30)]

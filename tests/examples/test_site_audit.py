@@ -17,6 +17,7 @@ import pytest
 from aioqless import Client, Job
 from aioqless.client.events import Completed, Stream
 from aioqless.contrib import private_redis
+from tests.programs import needs
 
 ROOT = Path(__file__).parents[2]
 PAGES = 40
@@ -203,6 +204,7 @@ async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_ag
     assert all(len(times(job, "popped")) == 1 for job in await assert_audited(client, report))
 
 
+@needs("pgrep")
 async def test_killed_audit_leaves_no_process_and_continues_when_run_again(
     client: Client, data: Path
 ) -> None:

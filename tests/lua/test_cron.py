@@ -257,6 +257,10 @@ async def test_resumed_template_with_an_interval_is_due_when_it_was_if_that_is_l
     await story.store.recur_pause(jid="r", now=40)
     await story.store.recur_resume(jid="r", now=301)
     assert (await story.store.recur_get(jid="r"))["next"] == 301 + 86400
+    await story.store.recur_pause(jid="r", now=400)
+    await story.recur("r", 500, interval=60)
+    await story.store.recur_resume(jid="r", now=600)
+    assert (await story.store.recur_get(jid="r"))["next"] == 660, "it has another schedule"
 
 
 async def test_paused_template_is_hidden_from_other_clients(story: Story) -> None:

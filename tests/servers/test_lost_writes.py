@@ -38,7 +38,8 @@ async def test_job_whose_completion_is_lost_runs_again_and_only_a_durable_one_re
     ) as client:
         jid = await client.put("Greet", queue="mail")
         (first,) = await client.queue("mail").pop()
-        await client.redis.execute_command("WAIT", 1, 5000)
+        while not await client.redis.execute_command("WAIT", 1, 1000):
+            pass
         replica.ask("REPLICAOF", "NO", "ONE")  # from now on it misses writes
         if durability is None:
             await first.complete()

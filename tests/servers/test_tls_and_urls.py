@@ -16,6 +16,7 @@ from aioqless.client import url as address
 from aioqless.redis import read_topology
 from aioqless.redis.address import Address, redact_url
 from tests.conftest import Until
+from tests.programs import needs
 from tests.servers.certificates import Authority
 from tests.servers.processes import Cluster, SentinelSetup, Server
 
@@ -42,8 +43,10 @@ def tls_options(authority: Authority, *more: str, host: str = "localhost") -> tu
 
 
 @pytest.fixture(scope="module")
-def tls(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server that requires client certificates."""
+def tls(
+    authority: Authority, tmp_path_factory: pytest.TempPathFactory, redis_server_program: str
+) -> Iterator[Server]:
+    """Start a server that requires client certificates: that of the wheel has no TLS."""
     server = Server(
         tmp_path_factory.mktemp("tls"),
         *tls_options(authority, "--tls-auth-clients", "yes"),
@@ -106,6 +109,7 @@ async def test_server_with_an_unknown_ca_is_refused(
         assert await client.queue("mail").put("Greet")
 
 
+@needs("redis-server")
 async def test_server_with_another_host_name_is_refused_unless_disabled(
     authority: Authority, tmp_path: Path
 ) -> None:
@@ -153,6 +157,7 @@ async def test_plain_connection_to_a_tls_server_raises(tls: Server) -> None:
             await client.queue("mail").length()
 
 
+@needs("redis-server")
 async def test_sentinels_work_over_tls(authority: Authority, tmp_path: Path, until: Until) -> None:
     with SentinelSetup(
         tmp_path,
@@ -173,6 +178,7 @@ async def test_sentinels_work_over_tls(authority: Authority, tmp_path: Path, unt
                 await client.queue("mail").length()
 
 
+@needs("redis-server")
 async def test_cluster_works_over_tls(authority: Authority, tmp_path: Path, until: Until) -> None:
     options = tls_options(
         authority, "--tls-auth-clients", "no", "--tls-replication", "yes", "--tls-cluster", "yes"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.unit.core_only import distributions
@@ -20,7 +22,8 @@ def test_page_on_installing_lists_every_extra() -> None:
 def test_extra_is_as_light_as_the_page_says(extra: str) -> None:
     known, found = RECORDED[extra], weigh(extra)
     names = ", ".join(sorted(distributions("aioqless", *([extra] if extra else []))))
-    assert found.packages <= known.packages, f"{names}. {UPDATE}"
+    more = sys.version_info < (3, 11, 3)  # then redis needs async-timeout
+    assert found.packages <= known.packages + more, f"{names}. {UPDATE}"
     assert found.megabytes <= known.megabytes * MORE + 1, UPDATE
     # The time of an import depends on the machine; the number of modules doesn't.
     assert found.modules <= known.modules * MORE + 10, UPDATE

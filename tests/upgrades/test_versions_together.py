@@ -59,9 +59,10 @@ class Earlier:
 
 
 @pytest.fixture(scope="session")
-def earlier_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def earlier_source(tmp_path_factory: pytest.TempPathFactory, git_program: str) -> Path:
     """Check out the earlier version's package; returns the folder."""
     folder = tmp_path_factory.mktemp("earlier")
+    assert git_program
     archived = subprocess.run([*GIT, "archive", EARLIER, *NEEDED], check=False, **CAPTURED)
     if archived.returncode:
         why = f"{EARLIER} is not there: {archived.stderr.decode(errors='replace')}"

@@ -125,8 +125,8 @@ async def get(client: Client, jid: Jid, json: Json = False) -> None:
     related = (job.dependencies + job.dependents)[:MAX_RELATED]
     print_job(job, await read_job_states(client, related))
     if failed := await find_failed_before(client, job):
-        more = f", and so have {len(failed) - 1} others" if len(failed) > 1 else ""
-        print_text(f"\nIt waits since {plain(failed[0])} has failed{more}.")
+        others = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        print_text(f"\nIt is waiting for failed jobs: {plain(failed[0])}{others}.")
         print_hint(f"aioqless get {plain(failed[0])}")
     if steps := suggest_next_steps(job):
         print_hint(f"\n{steps}")

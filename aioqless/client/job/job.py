@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import json
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -36,7 +37,7 @@ from aioqless import validation
 from aioqless.client import extensions, job_data
 from aioqless.client.actor import actor
 from aioqless.client.codec import Codec
-from aioqless.client.constraints import encode_changes, encode_for_copy, name_limit
+from aioqless.client.constraints import encode_data_keys, name_limit, with_data_keys
 from aioqless.client.job.backend import JobBackend, OutputWriter, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.job.progress_reporter import Reporter
@@ -129,7 +130,7 @@ class Job(JobFields, Generic[Data]):
 
     __slots__ = (
         *("_backend", "_cause", "_context", "_data", "_durable", "_handler"),
-        *("_keyed_text", "_output", "_shape", "_text"),
+        *("_output", "_shape", "_text"),
         *("settled", "stopped", "task", "together"),
     )
 
@@ -145,7 +146,6 @@ class Job(JobFields, Generic[Data]):
         self._handler: Klass | None = None
         self._durable: Any = None  # the steps and cursors of this run, if it uses any
         self._output: OutputWriter | None = None  # of this run, if it emits anything
-        self._keyed_text: str | None = None  # of which its keys are made, if the text is another
         self.settled = False
         self.stopped = None
         self.task = None
@@ -225,41 +225,39 @@ class Job(JobFields, Generic[Data]):
         return None if text is None else self._backend.codec.encode(text, self.klass)
 
     def changed_keys(self) -> bytes | None:
-        """Return what the changed data makes of its keys and costs, as the scripts take it.
+        """Return what its keys and costs are made of the changed data, as the scripts take it.
 
         Returns:
-            None if they stay.
+            None if the data has not changed, or no key is made of it.
 
         Raises:
             InvalidData: The data can't be encoded, or lacks a field that a key is made of.
         """
-        if self.constraints is None:
+        if self.constraints is None or (text := self._changed_text()) is None:
             return None
-        text = self._changed_text()
-        if text is None and self._keyed_text is None:
-            return None
-        return self.keys_with(self.text.encode() if text is None else text)
+        return self.keys_with(text)
 
     def keys_with(self, text: bytes) -> bytes | None:
-        """Return what other data makes of its keys and costs, as the scripts take it.
+        """Return what its keys and costs are made of data, as the scripts take it.
 
         Args:
             text: The data as JSON.
 
         Returns:
-            None if they stay.
+            None if none is made of data.
 
         Raises:
             InvalidData: The data lacks a field that a key is made of.
         """
         if self.constraints is None:
             return None
-        return encode_changes(
-            self.constraints, self.klass, self._read_keyed, partial(self._read_fields, text)
-        )
+        after = partial(self._read_fields, text)
+        return encode_data_keys(self.constraints, self.klass, self._read_own_fields, after)
 
     def constraints_of_copy(self, text: bytes) -> bytes | None:
         """Return the constraints that a copy of the job has with other data, as put takes them.
+
+        It is a member of no set or workflow, and no put of a debounced job.
 
         Args:
             text: The data as JSON.
@@ -269,7 +267,10 @@ class Job(JobFields, Generic[Data]):
         """
         if self.constraints is None:
             return None
-        return encode_for_copy(self.constraints, self.keys_with(text))
+        own = with_data_keys(self.constraints, self.keys_with(text))
+        for name in ("set", "takes", "taken", "debounce", "debounce_max"):
+            own.pop(name, None)
+        return json.dumps(own).encode() if own else None
 
     def _changed_text(self) -> bytes | None:
         if self._data is job_data.Unread:
@@ -286,10 +287,8 @@ class Job(JobFields, Generic[Data]):
         read = self._handler.values if self._handler else job_data.decode_fields
         return read(text)
 
-    def _read_keyed(self) -> Mapping[str, object]:
-        """Return the data of which its keys are made, by field."""
-        text = self.text if self._keyed_text is None else self._keyed_text
-        return self._read_fields(text.encode("utf-8", "surrogateescape"))
+    def _read_own_fields(self) -> Mapping[str, object]:
+        return self._read_fields(self.text.encode("utf-8", "surrogateescape"))
 
     def encode_result(self, text: bytes) -> bytes:
         """Return the JSON of a handler's result in the form in which it is stored."""
@@ -595,7 +594,7 @@ class Job(JobFields, Generic[Data]):
         Raises:
             InvalidData: The data lacks a field of the key.
         """
-        return name_limit(limit, self.klass, self._read_keyed)
+        return name_limit(limit, self.klass, self._read_own_fields)
 
     async def heartbeat(self) -> float:
         """Renew the lock, and store the data if it has changed.
@@ -607,10 +606,11 @@ class Job(JobFields, Generic[Data]):
             LockLost: Another run holds the job.
             WrongState: It does not run.
         """
-        text = self.changed_data()
-        self.expires = await self._store.heartbeat(**self._held, data=text)
+        text, keys = self.changed_data(), self.changed_keys()
+        self.expires = await self._store.heartbeat(**self._held, data=text, data_keys=keys)
         if text is not None:
-            self._keyed_text = self.text if self._keyed_text is None else self._keyed_text
+            if self.constraints is not None and keys is not None:
+                self.constraints = json.dumps(with_data_keys(self.constraints, keys))
             self.raw_data, self._text = text.decode(), None
             self._shape = job_data.shape(self._data) if self._shape is not None else None
         return self.expires
@@ -1000,11 +1000,17 @@ class Job(JobFields, Generic[Data]):
             jid=self.jid,
             klass=self.klass,
             data=self.changed_data() or self.raw_data,
-            data_keys=self.changed_keys(),
+            data_keys=self._keys_to_move(),
             delay=validation.check_seconds("delay", delay),
             priority=priority,
             depends=depends,
         )
+
+    def _keys_to_move(self) -> bytes | None:
+        """Return the keys for the data as it is here, which may be older than that in Redis."""
+        if self.constraints is None or '"fields":' not in self.constraints:
+            return None
+        return self.keys_with(self._changed_text() or self.text.encode("utf-8", "surrogateescape"))
 
     async def unlock(self) -> None:
         """Take the job from its worker. It is next in its queue, before all others."""

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
-from aioqless.client.constraints import encode_changes
+from aioqless.client.constraints import encode_data_keys
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Klass, NewJob, encode_job
 from aioqless.client.put_options import (
@@ -248,7 +248,7 @@ class RecurringJob:
             return None
         before = partial(job_data.decode_fields, self.text.encode("utf-8", "surrogateescape"))
         after = partial(job_data.decode_fields, text)
-        return encode_changes(self._constraints, klass, before, after)
+        return encode_data_keys(self._constraints, klass, before, after)
 
     async def tag(self, *tags: str) -> list[str]:
         """Add tags, and return all that it has.

@@ -24,8 +24,9 @@ MAX_COMPARISONS = 100  # of a character, for one value: str.replace is linear fo
 MAX_INDENTATION = 4 << 20  # characters
 TOO_MANY = f"(not shown: the job's data has more than {MAX_SECRETS:,} hidden values)"
 TOO_LONG = "(not shown: too long to hide the job's secrets in it)"
-# name=value, "name": 'value', Name: Bearer value. Possessive, so that matching takes linear time.
-_NAMED = re.compile(r"""(?<![\w-])([\w-]++)["']?+\s*+[:=]\s*+(?:(?i:bearer|basic)\s++)?+""")
+# name=value, "name": 'value', Name: Bearer value. Possessive, so that matching takes linear time;
+# the last group isn't, since a part of it would count as a match before Python 3.11.5.
+_NAMED = re.compile(r"""(?<![\w-])([\w-]++)["']?+\s*+[:=]\s*+(?:(?i:bearer|basic)\s++)?""")
 _VALUE = re.compile(r"""(["']?)(?:(?<=")[^"\n]*+"?+|(?<=')[^'\n]*+'?+|[^\s,;&)}\]]++)""")
 _URL_PASSWORD = re.compile(r"(?P<before>://[^\s/:@]*+:)[^\s/@]++(?=@)")
 

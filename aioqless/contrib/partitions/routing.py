@@ -113,6 +113,12 @@ def keys_of(text: str | bytes | None) -> list[str]:
     return unique + [limit["key"] for limit in constraints.get("limits", ())]
 
 
+def keys_of_data(text: str | bytes | None) -> list[str]:
+    """Return the keys of a job that its data makes, as scripts take them."""
+    keys = msgspec.json.decode(text) if text else {}
+    return [*([keys["unique"]] if "unique" in keys else []), *keys.get("limits", {}).values()]
+
+
 def generate_jid(partition: int, partitions: int, digits: str | None = None) -> str:
     """Return a jid of a partition: 32 hexadecimal digits, random but for the last four."""
     digits = digits or secrets.token_hex(16)

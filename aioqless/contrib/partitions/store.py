@@ -23,6 +23,7 @@ from aioqless.contrib.partitions.nodes import node_of
 from aioqless.contrib.partitions.routing import (
     common_partition,
     keys_of,
+    keys_of_data,
     partition_of,
     recurring_jid,
 )
@@ -157,6 +158,7 @@ class PartitionedStore(Store):
             given = given | {"jid": recurring_jid(given["jid"], len(self.stores))}
         # The keys, and the jids to depend on, must share the partition of the job.
         names = [given["jid"], *keys_of(given.get("constraints")), *(given.get("depends") or ())]
+        names += keys_of_data(given.get("data_keys"))
         if name == "depends_on":
             names += given.get("jids", ())
         return await self._send_to(common_partition(names, len(self.stores)), name, given)

@@ -157,6 +157,15 @@ async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client
     assert await mail.pop(5) == []
 
 
+async def test_copy_of_a_debounced_job_leaves_that_as_it_is(client: Client) -> None:
+    options: dict[str, Any] = {"unique": ("to",), "debounce": 600}
+    jid = await client.queue("mail").put("Greet", {"to": "ada", "n": 1}, **options)
+    async with client_of(create_app(client)) as http:
+        said = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada", "n": 2}')
+    assert "no other one was enqueued" in said
+    assert (await client.jobs.multiget(jid))[0].data == {"to": "ada", "n": 1}
+
+
 async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str, client: Client) -> None:
     begun = time.time() - 100
     async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:

@@ -164,6 +164,7 @@ def test_directory_without_write_permission_is_named(
         ),
     ):
         act(place)
+    place.chmod(0o700)  # pytest removes it
 
 
 @pytest.mark.parametrize("act", [ensure, stop, running])
@@ -177,6 +178,7 @@ def test_directory_without_search_permission_is_named(
         pytest.raises(ServerUnavailable, match=r"(Permission denied).*AIOQLESS_DATA"),
     ):
         act(place / "below")
+    place.chmod(0o700)
 
 
 @pytest.mark.parametrize("act", [ensure, stop, running])

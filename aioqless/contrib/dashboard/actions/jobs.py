@@ -11,6 +11,7 @@ from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.client.put import NewJob
+from aioqless.client.put_options import MAX_PRIORITY
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.audit_log import ARGUMENT
 from aioqless.contrib.dashboard.formatting import short_jid
@@ -91,7 +92,7 @@ async def _put_copy(request: ActionRequest, job: Job, data: msgspec.Raw, queue: 
         jid=new,
         klass=job.klass,
         data=internals.backend.codec.encode(text, job.klass),
-        priority=job.priority,
+        priority=max(-MAX_PRIORITY, min(job.priority, MAX_PRIORITY)),
         tags=list(job.tags),
         retries=job.retries,
         constraints=job.constraints_of_copy(text),

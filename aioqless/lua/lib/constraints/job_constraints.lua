@@ -158,6 +158,7 @@ end
 function job_constraints.apply(jid, text, own, former, now)
   local before = job_constraints.read(former)
   if before.unique ~= own.unique then job_constraints.release_key(before, jid, now) end
+  if text and former then text = results.replace(jid, before, own, text) end
   local held = own.joins and own.joins.is_follow_up
   if own.unique and not held
     and (text or not own['for'] and not uniqueness.find_holder(own.unique, now)) then

@@ -3,26 +3,30 @@
 --   unique, fair, bulk   its keys
 --   limits, costs        the keys and the costs of its limits, by their number from 1
 
--- The constraints of a job, as JSON, with what other data makes of them; nil if that is nothing.
--- Refuse what is invalid.
+-- The constraints of a job, as JSON, with what other data makes of them; nil if they stay as they
+-- are. Refuse what is invalid.
 function key_changes.merge(job, data_keys)
-  local text = job.constraints
+  local text, changed = job.constraints, false
   if not (data_keys and text) then return nil end
   local own, given = job_constraints.read(text), json.parse_object(data_keys)
+  local function set(of, name, value)
+    if value == nil or of[name] == nil or of[name] == value then return end
+    of[name], changed = value, true
+  end
   for _, name in ipairs({'unique', 'fair', 'bulk'}) do
     job_constraints.check_name(name, given[name])
-    if own[name] then own[name] = given[name] or own[name] end
+    set(own, name, given[name])
   end
   for number, limit in ipairs(own.limits or {}) do
-    local by_number = tostring(number)
-    limit.key = given.limits and given.limits[by_number] or limit.key
-    limit.cost = given.costs and given.costs[by_number] or limit.cost
+    set(limit, 'key', given.limits and given.limits[tostring(number)])
+    set(limit, 'cost', given.costs and given.costs[tostring(number)])
   end
+  if not changed then return nil end
   if own.limits then job_constraints.check_limits(own.limits) end
-  local set = members.read_set(text)
+  local set_number = members.read_set(text)
   own.set = nil
   local merged = cjson.encode(own)
-  return set and members.name_set(merged, set) or merged
+  return set_number and members.name_set(merged, set_number) or merged
 end
 
 -- Give a job constraints that were merged, if they were. It leaves the limits, the turns and the
@@ -33,45 +37,63 @@ function key_changes.apply(job, text, now)
   local before, own = job_constraints.read(job.constraints), job_constraints.read(text)
   limits.release(job, now)
   record.set_fields(job.jid, 'x-constraints', text)
+  if own.fair ~= before.fair then record.delete_fields(job.jid, 'x-turn') end
   job.constraints = text
   if own.unique == before.unique then return end
   job_constraints.release_key(before, job.jid, now)
   if (own['for'] or job.state ~= 'failed') and not uniqueness.find_holder(own.unique, now) then
     uniqueness.claim(own, job.jid, now)
   end
+  if before.debounce and job.state == 'depends' then key_changes.leave_former(job, now) end
+end
+
+-- A job is no longer the follow-up of a job with its former key.
+function key_changes.leave_former(job, now)
+  for _, other in ipairs(redis.call('SMEMBERS', keys.dependencies(job.jid))) do
+    if redis.call('HGET', keys.job(other), 'x-follow-up') == job.jid then
+      dependency.unlink(job.jid, {other})
+    end
+  end
+  dependency.release(job.jid, now)
 end
 
 -- The same for a job that stays in its queue, where it keeps its place.
 function key_changes.apply_in_queue(job, text, now)
   if not text then return end
-  local before = job_constraints.read(job.constraints)
-  local since = key_changes.read_since(job, before, now)
+  local score = key_changes.find_score(job)
   key_changes.apply(job, text, now)
-  if job.state == 'depends' and before.debounce then
-    dependency.unlink_all(job.jid)  -- it is no longer the follow-up of a job with its key
-    dependency.release(job.jid, now)
-  end
-  if not since then return end
-  queue_sets.remove(job.queue, job.jid)
+  if not score then return end
   local own, state = bulks.read(job.constraints), 'waiting'
-  if own then
+  queue_sets.remove(job.queue, job.jid)
+  if score == 'inf' then
+    queue_sets.add_waiting(job.queue, job.jid, score)
+  elseif own then
+    local since = priority_score.read_since(tonumber(score), job.priority) or now
     state = bulks.gather(job.queue, job.jid, job.priority, own, job.constraints, since, now)
   else
     queue_sets.add_waiting(job.queue, job.jid,
-      turns.enter(job.queue, job.jid, job.priority, job.constraints, since, now)
-        or priority_score.compute(job.priority, since))
+      turns.resume(job.queue, job.jid, job.priority, job.constraints, now) or score)
   end
   record.set_fields(job.jid, 'state', state)
 end
 
--- Since when a job has waited, gathered or been held back; nil for any other.
-function key_changes.read_since(job, own, now)
-  local score = job.state == 'waiting' and redis.call('ZSCORE', keys.waiting(job.queue), job.jid)
-  if job.state == 'scheduled' then
-    local _, held = held_jobs.find(own, job.jid)
-    score = held or own.bulk and bulks.find_score(job.queue, job.jid, own)
+-- The score of a job that waits, gathers or is held back; nil for any other.
+function key_changes.find_score(job)
+  if job.state == 'waiting' then
+    return redis.call('ZSCORE', keys.waiting(job.queue), job.jid) or nil
+  elseif job.state ~= 'scheduled' then
+    return nil
   end
-  if not score then return nil end
-  local _, ready = turns.parse(redis.call('HGET', keys.job(job.jid), 'x-turn') or nil)
-  return ready or priority_score.read_since(tonumber(score), job.priority) or job.time or now
+  local own = job_constraints.read(job.constraints)
+  local _, held = held_jobs.find(own, job.jid)
+  return held or own.bulk and bulks.find_score(job.queue, job.jid, own) or nil
+end
+
+-- A job that runs gets other keys: it counts in their limits from now on, and in no others.
+function key_changes.apply_while_running(job, text, expires, now)
+  if not text then return end
+  key_changes.apply(job, text, now)
+  for _, limit in ipairs(job_constraints.read(text).limits or {}) do
+    if limit.limit then redis.call('ZADD', keys.limit_running(limit.key), expires, job.jid) end
+  end
 end

@@ -37,6 +37,18 @@ function results.let_go(jid, takes)
   end
 end
 
+-- A job's constraints `before` are replaced by its `own`, of the JSON `text`: return that of those
+-- which it has now. Whether others take its result is up to them.
+function results.replace(jid, before, own, text)
+  if before.takes then
+    for other in pairs(own.takes or {}) do before.takes[other] = nil end
+    results.let_go(jid, before.takes)
+  end
+  if not before.taken or own.taken then return text end
+  own.taken = true
+  return '{"taken":true' .. (text == '{}' and '' or ',') .. string.sub(text, 2)
+end
+
 -- The JSON of a job's result; or nil, the reason, and the job's state if it exists. A result may
 -- outlive its job.
 function results.read(jid)

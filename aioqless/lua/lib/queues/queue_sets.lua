@@ -1,6 +1,8 @@
 -- queue_sets: the sets of a queue's jobs: waiting, scheduled, held by dependencies. (Running:
 -- locks.lua.)
 
+local AHEAD = 600  -- seconds by which jobs of one priority may be ordered ahead of the clock
+
 -- Add the queue to the known ones, by when it was first seen.
 function queue_sets.register_queue(queue, now)
   if call.registered_queue == queue then return end
@@ -42,12 +44,16 @@ function queue_sets.add(queue, jid, priority, due, now, constraints)
 end
 
 -- The score of a job that is ready now, behind those of its priority. Where the priority leaves too
--- few digits for the time, equal scores would be ordered by jid.
+-- few digits for the time, equal scores would be ordered by jid. (Where tenants have jobs, the
+-- scores are their turns.)
 function queue_sets.compute_last(queue, priority, now)
-  if priority == 0 then return priority_score.compute(0, now) end
+  if priority == 0 or redis.call('EXISTS', keys.turns(queue)) == 1 then
+    return priority_score.compute(priority, now)
+  end
   local gap = priority_score.compute_gap(priority)
-  local last = redis.call('ZRANGE', keys.waiting(queue), priority_score.compute(priority, now + 1),
-    priority_score.compute(priority, now - gap), 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  local last = redis.call('ZRANGE', keys.waiting(queue),
+    priority_score.compute(priority, now + AHEAD), priority_score.compute(priority, now - gap),
+    'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
   local since = last and priority_score.read_since(tonumber(last), priority)
   return priority_score.compute(priority, since and math.max(now, since + gap) or now)
 end

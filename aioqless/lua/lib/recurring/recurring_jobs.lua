@@ -79,6 +79,7 @@ function recurring_jobs.put(recur)
     redis.call('HDEL', key, 'x-paused')
     recurring_end.schedule_or_finish(key, turns, recur.queue, jid, due, recur.now)
   end
+  if former and former.paused and not kept then redis.call('HSET', key, 'x-was-due', recur.next) end
   queue_sets.register_queue(recur.queue, recur.now)
   return not former and 'made' or kept and 'kept' or 'retimed'
 end
