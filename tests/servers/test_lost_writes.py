@@ -22,6 +22,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
     replica = Server(tmp_path / "replica", "--replicaof", f"127.0.0.1 {master.port}")
     replica.start()
     wait(lambda: "state=online" in master.info("INFO", "replication").get("slave0", ""))
+    wait(lambda: replica.info("INFO", "replication").get("master_link_status") == "up")
     yield master, replica
     for each in (master, replica):
         each.kill()

@@ -143,8 +143,9 @@ async def test_calls_of_a_handler_wait_for_redis_and_are_carried_out_once(
 
     mail = killable_client.queue("mail")
     jids = {name: await mail.put(calls.data(name=name)) for name in CALLS}
-    serve = ("mail", "children")
-    async with work(calls, child, using=killable_client, queues=serve, concurrency=20):
+    settings: dict[str, Any] = {"queues": ("mail", "children"), "concurrency": 20}
+    # a run that parks is run again
+    async with work(calls, child, using=killable_client, park_after=90, **settings):
         await until(lambda: len(gate.waiting) == len(CALLS))
         await take_redis_away(own_server, gate)
         for name, jid in jids.items():
