@@ -74,7 +74,7 @@ async def check_consistency(
 
 
 def _add_up(found: list[Finding]) -> list[Finding]:
-    """Return one finding for those that only count jobs."""
+    """Merge the findings that only count jobs into one for each problem."""
     counted: dict[str, Finding] = {}
     for each in found:
         if (number := each.about.get("jobs")) is not None:

@@ -134,7 +134,8 @@ def outcome_of(run: Run, settings: Settings = FAIL_UNKNOWN) -> Outcome | None:
         return _overdue(run)
     if run.error is None:
         following = run.result if isinstance(run.result, Next) else None
-        if following is None and run.data is run.data_keys is run.kept is run.answer is None:
+        stored = (run.data, run.data_keys, run.kept, run.answer)
+        if following is None and stored == (None, None, None, None):
             return NOTHING_KEPT
         return RunCompleted(following, run.data, run.kept, run.answer, run.data_keys)
     return _outcome_of_error(run, run.error, settings)

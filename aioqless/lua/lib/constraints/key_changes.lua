@@ -57,7 +57,7 @@ function key_changes.leave_former(job, now)
   dependency.release(job.jid, now)
 end
 
--- The same for a job that stays in its queue, where it keeps its place.
+-- Give merged constraints to a job that doesn't run. It keeps its place in its queue.
 function key_changes.apply_in_queue(job, text, now)
   if not text then return end
   local score = key_changes.find_score(job)

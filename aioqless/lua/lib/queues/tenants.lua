@@ -32,8 +32,8 @@ function tenants.describe(found, queue, tenant, running, now)
     .. json.number(since and math.max(0, now - since) or 0) .. '}'
 end
 
--- The number of waiting jobs of a tenant, and the first one. Those that another client has popped
--- are first in the list: a thousand are looked at for one call.
+-- Return the number of a tenant's waiting jobs, and the first of them. Jobs that another client has
+-- popped are still at the head of the list. A call looks at a thousand at most.
 function tenants.count_waiting(queue, tenant)
   local key, gone = keys.tenant(queue, tenant), 0
   local total = redis.call('ZCARD', key)
