@@ -254,12 +254,13 @@ def release(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, that imports keep to the layers, and the wording of prose."""
-    install(session, "lint")
+    """Check style, that imports keep to the layers, documentation, scripts, and wording."""
+    install(session, "lint", "extras")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports")
-    session.run("python", "-m", "tests.wording")
+    for script in ("boundaries", "scripts", "docs", "wording"):
+        session.run("python", "-m", f"tests.lint.{script}")
 
 
 @nox.session

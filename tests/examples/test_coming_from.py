@@ -13,7 +13,7 @@ import aioqless
 from aioqless import Client, Settings, Worker
 from aioqless.testing import Clock
 from tests.conftest import Until
-from tests.unit.pages import ROOT, blocks
+from tests.pages import ROOT, blocks
 
 DOCS = ROOT / "docs"
 

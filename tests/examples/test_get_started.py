@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import Terminal
+from tests.pages import ROOT
 from tests.projects import WITHOUT_PLUGINS
-from tests.unit.pages import ROOT
 
 PAGES = [
     (ROOT / "docs" / "get-started" / f"{name}.md").read_text("utf-8")

@@ -26,8 +26,8 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
 from tests.contrib.lake.lakes import EARLY, LATE, MIDNIGHT, archive, raw
+from tests.pages import ROOT, blocks
 from tests.server import free_port
-from tests.unit.pages import ROOT, blocks
 
 pytestmark = pytest.mark.readers
 EXAMPLE = Path("examples/lake")

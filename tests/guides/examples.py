@@ -13,7 +13,7 @@ from typing import Any
 
 from aioqless import Client, Handler, Settings, Worker
 from aioqless.testing import drain
-from tests.unit.pages import ROOT, blocks
+from tests.pages import ROOT, blocks
 
 PATIENCE = 60.0  # seconds for one block
 _FILE = re.compile(r"# ([\w/]+)\.py\n")

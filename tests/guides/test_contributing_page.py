@@ -18,7 +18,7 @@ from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.actions.action import Action, ActionRequest
 from tests.contrib.dashboard.conftest import OPEN, entered, served
 from tests.contrib.dashboard.steps import do
-from tests.unit.pages import ROOT
+from tests.pages import ROOT
 
 PAGE = (ROOT / "docs" / "CONTRIBUTING.md").read_text("utf-8")
 USE = """

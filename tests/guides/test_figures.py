@@ -19,7 +19,7 @@ from aioqless.handlers.retry_policy import exponential
 from aioqless.lua import constant
 from aioqless.worker import Settings
 from aioqless.worker.parts.stable_name import LEASE, RENEW
-from tests.unit.pages import ROOT
+from tests.pages import ROOT
 
 BACKOFF = ", ".join(
     f"{name}={each.default:g}" for name, each in inspect.signature(exponential).parameters.items()

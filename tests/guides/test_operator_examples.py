@@ -22,7 +22,7 @@ from aioqless.testing import RunCompleted, perform
 from tests.guides.examples import Program, modules
 from tests.guides.test_python_examples import PAGER
 from tests.guides.test_python_examples import PAGES as GUIDES
-from tests.unit.pages import PAGES, ROOT, blocks, name_of
+from tests.pages import PAGES, ROOT, blocks, name_of
 
 ELSEWHERE = {
     "README.md": "examples/test_get_started.py",

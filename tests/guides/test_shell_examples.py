@@ -19,8 +19,8 @@ from aioqless.contrib import private_redis
 from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.outbox import Outbox
 from tests.cli.conftest import Aioqless, Ended, aioqless, cli, environment
+from tests.pages import PAGES, command_lines, name_of
 from tests.server import free_port
-from tests.unit.pages import PAGES, command_lines, name_of
 
 __all__ = ["aioqless", "cli", "environment"]  # fixtures
 

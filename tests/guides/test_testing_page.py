@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages import ROOT, blocks
 from tests.projects import run_pytest
-from tests.unit.pages import ROOT, blocks
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless.testing import perform
-from tests.unit.pages import ROOT, blocks
+from tests.pages import ROOT, blocks
 
 pytestmark = pytest.mark.site
 

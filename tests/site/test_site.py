@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.unit.pages import PAGES, ROOT, name_of
+from tests.pages import PAGES, ROOT, name_of
 
 pytestmark = pytest.mark.site
 

@@ -21,7 +21,7 @@ from types import ModuleType
 
 from packaging.requirements import Requirement
 
-from tests.unit.source import FILES, name_of
+from tests.source import FILES, name_of
 
 ROOT = Path(__file__).parents[2]
 

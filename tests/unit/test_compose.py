@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,15 +9,11 @@ from pathlib import Path
 import pytest
 
 from aioqless import lua
-from aioqless.cli import acl_roles
 from aioqless.lua import constant
 from aioqless.store import command_header, library_linker, script_composer
 from aioqless.store.command_header import HeaderError, command_names, read_command
-from aioqless.store.inlining import inline_keys, insert_namespace
-from aioqless.store.library_linker import MENTION
+from aioqless.store.inlining import insert_namespace
 from aioqless.store.script_composer import compose, name_functions
-from tests.codegen import REPLIES
-from tests.unit.source import LUA
 
 Write = Callable[..., None]
 
@@ -51,105 +46,10 @@ def written_out(call: str) -> str:
 # The scripts of the package
 
 
-@pytest.mark.parametrize("name", command_names())
-def test_every_command_composes(name: str) -> None:
-    script = compose(name, "ql")
-    assert script.text.startswith("#!lua")
-    assert len(script.origins) == len(script.text.splitlines())
-
-
-@pytest.mark.parametrize("name", [each for each in command_names() if read_command(each).writes])
-def test_script_that_only_answers_writes_nothing(name: str) -> None:
-    called = re.findall(r"redis\.p?call\(\s*'([A-Z]+)'", compose(name, "ql", answer_only=True).text)
-    assert {*called} <= acl_roles._ONLY_READ | {"TIME"}
-
-
-@pytest.mark.parametrize("name", command_names())
-def test_every_line_of_a_script_has_a_source_location(name: str) -> None:
-    script = compose(name, "ql")
-    for line, origin in zip(script.text.splitlines(), script.origins, strict=True):
-        if origin:
-            file, number = origin
-            written = lua.read_script(file).splitlines()[number - 1]
-            assert line in (
-                in_script(written, name),
-                in_script(inline_keys(written), name),
-                in_script(library_linker.write_out(written), name),
-            )
-
-
-def test_every_library_function_is_used_by_a_command() -> None:
-    used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
-    generator = Path(script_composer.__file__)
-    text = "\n".join(file.read_text("utf-8") for file in (*LUA, generator))
-    expressions = library_linker.expressions()
-    for library, file in library_linker.known_libraries().items():
-        for block in library_linker._blocks(library):
-            inlined = library in ("keys", "constants") or block.path in expressions
-            defined = library != "constants"
-            mentioned = text.count(block.path) > defined
-            is_type = library == "args" and re.search(
-                rf"^-- @.*\b{block.name}\b", text, re.MULTILINE
-            )
-            is_python_only = block.path == "keys.partitions"
-            assert (
-                (file, block.lines[0][0]) in used
-                or (inlined and (mentioned or is_type))
-                or is_python_only
-            ), block.path
-
-
-def test_only_check_uses_the_consistency_libraries() -> None:
-    libraries = library_linker.known_libraries()
-    only = {name for name, file in libraries.items() if file.startswith("lib/check/")}
-    reach = {
-        name
-        for name in command_names()
-        if any(library in only for library, _ in MENTION.findall(script_composer.source(name)))
-    }
-    assert reach == {"check"}
-
-
 def test_functions_beside_the_usual_ones_are_defined_when_first_needed() -> None:
     text = compose("put", "ql").text
     usual, later = text.index("function enqueue__write("), text.index("function define(name)")
     assert usual < later < text.index("function lib.archive__append(job, what")
-
-
-@pytest.mark.parametrize("name", command_names())
-def test_every_header_has_a_summary_and_a_return_type(name: str) -> None:
-    command = read_command(name)
-    assert command.summary and not command.summary.startswith("--")
-    for form in command.forms.values() or [command.lead]:
-        assert (form.returns or command.returns) in REPLIES
-    assert set(command.flags) <= {"no-writes", "allow-oom"}
-    assert set(command.raises) <= {
-        "NOJOB",
-        "LOCKLOST",
-        "BADSTATE",
-        "BADARG",
-        "HELD",
-        "NOWORKER",
-        "NORESULT",
-        "NAMETAKEN",
-        "SIGNALED",
-        "SETCLOSED",
-        "NOSET",
-        "EXISTS",
-        "FULL",
-    }
-
-
-@pytest.mark.parametrize("name", command_names())
-def test_no_body_reads_argv_or_spells_keys(name: str) -> None:
-    code = "\n".join(text.partition("--")[0] for _, text in read_command(name).body)
-    assert "ARGV" not in code and "KEYS" not in code and "ns .." not in code
-
-
-def test_no_source_uses_the_name_of_the_table_of_functions() -> None:
-    for file in LUA:
-        code = re.sub(r"--.*", "", file.read_text("utf-8"))
-        assert not re.search(r"\blib\b", code), file
 
 
 def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> None:

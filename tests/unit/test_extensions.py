@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aioqless.lua import list_commands, list_libraries
-from tests.unit.source import PACKAGE
+from tests.source import PACKAGE
 
 EXTENSIONS = sorted(each.parent.name for each in (PACKAGE / "contrib").glob("*/__init__.py"))
 # These cannot be imported without another one, and are deleted with it.

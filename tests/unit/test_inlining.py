@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from aioqless.store.command_header import command_names
 from aioqless.store.inlining import inline_keys, insert_namespace
-from aioqless.store.script_composer import compose
 
 
 @pytest.mark.parametrize(
@@ -44,10 +40,3 @@ def test_key_with_complex_arguments_stays_a_call(line: str) -> None:
 
 def test_namespace_becomes_part_of_the_key() -> None:
     assert insert_namespace("it's", inline_keys("keys.job(jid)")) == "('it\\'s:j:' .. jid)"
-
-
-@pytest.mark.parametrize("command", command_names())
-def test_scripts_define_functions_only_for_keys_that_are_not_inlined(command: str) -> None:
-    text = compose(command, "ql").text
-    for name in re.findall(r"^function keys\.(\w+)", text, re.MULTILINE):
-        assert len(re.findall(rf"\bkeys\.{name}\b", text)) > 1

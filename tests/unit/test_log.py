@@ -16,8 +16,8 @@ import pytest
 import structlog
 
 from aioqless.runtime import log
-from tests.unit.pages import ROOT, blocks
-from tests.unit.source import FILES, tree_of
+from tests.pages import ROOT, blocks
+from tests.source import FILES, tree_of
 
 MONITORING = ROOT / "docs" / "monitoring.md"
 LEVELS = ("debug", "info", "warning", "error")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import programs
-from tests.unit.pages import ROOT
+from tests.pages import ROOT
 
 
 def test_only_the_module_of_programs_looks_for_them() -> None:

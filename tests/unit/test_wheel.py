@@ -13,7 +13,7 @@ import pytest
 from readme_renderer import markdown
 
 import aioqless
-from tests.unit.source import PACKAGE
+from tests.source import PACKAGE
 
 
 @pytest.fixture(scope="module")

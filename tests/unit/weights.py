@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from importlib.metadata import distribution, metadata
 from pathlib import Path
 
+from tests.source import PACKAGE
 from tests.unit.core_only import absent, distributions
-from tests.unit.source import PACKAGE
 
 PAGE = PACKAGE.parent / "docs" / "get-started" / "install.md"
 ROUNDS = 5

@@ -11,7 +11,7 @@ import pytest
 from aioqless import Client
 from aioqless.contrib.flask.app_context import worker_sources
 from aioqless.testing import drain
-from tests.unit.pages import ROOT, blocks
+from tests.pages import ROOT, blocks
 
 
 async def test_application_of_the_page_puts_a_job_that_runs(

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from aioqless import Client
 from tests.cli.conftest import restored_process, run_main
 from tests.contrib.lake.lakes import ask, complete_jobs
-from tests.unit.pages import ROOT, blocks
+from tests.pages import ROOT, blocks
 
 LAKE: Final = ROOT / "docs" / "lake.md"
 CLUSTER: Final = ROOT / "docs" / "lake-cluster.md"

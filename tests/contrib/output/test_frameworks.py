@@ -24,7 +24,7 @@ import aioqless
 from aioqless import Client
 from tests.contrib.output.test_output import count, worker
 from tests.embedding.hosts import serve_asgi
-from tests.unit.pages import ROOT, blocks
+from tests.pages import ROOT, blocks
 
 PAGE = ROOT / "docs" / "output.md"
 

@@ -15,8 +15,8 @@ import pytest
 from opentelemetry.metrics import NoOpMeter
 
 from aioqless.contrib.telemetry import prometheus
+from tests.pages import ROOT
 from tests.programs import needs
-from tests.unit.pages import ROOT
 
 FILES = ROOT / "docs" / "monitoring"
 PAGE = (ROOT / "docs" / "monitoring.md").read_text("utf-8")

@@ -1,0 +1,1 @@
+"""Checks of text that ruff and import-linter can't make, a script each."""
