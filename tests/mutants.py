@@ -1,0 +1,238 @@
+"""Compare two versions of the tests by what they find: `python -m tests.mutants`.
+
+Tests are to be deleted only if others prove the same. This draws mutants of the source (one
+operator, number or write of one line is changed) with a fixed seed, and keeps those that the
+deleted tests find, until there are 20. The remaining tests must find each of these, too:
+
+    python -m tests.mutants --before 1a2b3c4 --source aioqless/lua --tests tests/lua tests/model
+
+Deleted tests are those of the folders that the commit `--before` has and the working tree has not,
+by name. One line is printed for each mutant that they find, and the exit code is 1 if the
+remaining tests of the folders miss one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SEED = 20261128
+PATIENCE = 900  # seconds of one run of pytest; a mutant that hangs is found
+# An operator or value, and what it becomes; only outside of strings and comments.
+CHANGES = {
+    ".lua": {
+        r" == ": " ~= ",
+        r" ~= ": " == ",
+        r" < ": " >= ",
+        r" > ": " <= ",
+        r" <= ": " > ",
+        r" >= ": " < ",
+        r" and ": " or ",
+        r" or ": " and ",
+        r"\bif not ": "if ",
+        r" \+ ": " - ",
+        r" - ": " + ",
+        r"\btrue\b": "false",
+        r"\b0\b": "1",
+        r"\b1\b": "2",
+        # A statement of one line is left out.
+        r"^ *(?:redis\.call|[a-z_]+\.[a-z_]+)\(.*\)$": "",
+    },
+    ".py": {
+        r" == ": " != ",
+        r" != ": " == ",
+        r" < ": " >= ",
+        r" > ": " <= ",
+        r" <= ": " > ",
+        r" >= ": " < ",
+        r" and ": " or ",
+        r" or ": " and ",
+        r"\bif not ": "if ",
+        r" is not None\b": " is None",
+        r" is None\b": " is not None",
+        r" \+ ": " - ",
+        r" - ": " + ",
+        r"\bTrue\b": "False",
+        r"\bFalse\b": "True",
+        r"\b0\b": "1",
+        r"^( *)(?:await )?[a-z_.]+\(.*\)$": r"\1pass",
+        r"\breturn [^,]+$": "return None",
+    },
+}
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|#.*")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed line of one file, relative to the root."""
+
+    file: Path
+    number: int
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number}: {self.line.strip() or '(left out)'}"
+
+
+def mutants(folder: Path, sources: Sequence[str]) -> Iterator[Mutant]:
+    """Yield the mutants of the source in random order, at most one for each line."""
+    files = sorted(
+        file
+        for source in sources
+        for file in (
+            [folder / source] if (folder / source).is_file() else (folder / source).rglob("*")
+        )
+        if file.suffix in CHANGES and "generated" not in file.name
+    )
+    lines = [(file, number, line) for file in files for number, line in code_of(file)]
+    chance = random.Random(SEED)
+    chance.shuffle(lines)
+    for file, number, line in lines:
+        # quoted text and comments keep their length and match nothing
+        code = _QUOTED.sub(lambda found: "\0" * len(found[0]), line)
+        possible = [
+            (found.span(), found.expand(after))
+            for before, after in CHANGES[file.suffix].items()
+            for found in re.finditer(before, code)
+        ]
+        if possible and not line.lstrip().startswith(("def ", "class ", "from ", "import ", "@")):
+            (start, end), text = chance.choice(possible)
+            changed = Mutant(file.relative_to(folder), number, line[:start] + text + line[end:])
+            if file.suffix != ".py" or compiles(file, changed):
+                yield changed
+
+
+def code_of(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers; those of docstrings are left out."""
+    source = file.read_text("utf-8")
+    skipped: set[int] = set()
+    if file.suffix == ".py":
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    for number, line in enumerate(source.splitlines(), 1):
+        if number not in skipped:
+            yield number, line
+
+
+def compiles(file: Path, mutant: Mutant) -> bool:
+    try:
+        compile(with_change(file, mutant), str(file), "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def with_change(file: Path, mutant: Mutant) -> str:
+    lines = file.read_text("utf-8").splitlines()
+    lines[mutant.number - 1] = mutant.line
+    return "\n".join(lines) + "\n"
+
+
+class Tree:
+    """A copy of the project in which one mutant at a time is tried."""
+
+    def __init__(self, folder: Path, original: Path) -> None:
+        self._folder = folder
+        tracked = git(original, "ls-files", "--cached", "--others", "--exclude-standard")
+        for name in tracked.splitlines():
+            if (original / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(original / name, folder / name)
+
+    def ids(self, tests: Sequence[str]) -> list[str]:
+        """Return the ids of the tests that the tree has of some folders."""
+        existing = [name for name in tests if (self._folder / name).exists()]
+        listed = self._pytest("--collect-only", "-q", *existing).stdout
+        return [line for line in listed.splitlines() if "::" in line]
+
+    def finds(self, mutant: Mutant, tests: Sequence[str]) -> bool:
+        """Return whether one of the tests fails with a mutant."""
+        file = self._folder / mutant.file
+        original = file.read_text("utf-8")
+        file.write_text(with_change(file, mutant), "utf-8")
+        try:
+            return self._pytest("-x", "-q", *tests).returncode != 0
+        except subprocess.TimeoutExpired:
+            return True
+        finally:
+            file.write_text(original, "utf-8")
+
+    def _pytest(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
+            cwd=self._folder,
+            env=os.environ | {"PYTHONPATH": str(self._folder)},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(
+        ["git", *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", required=True, help="commit that has the deleted tests")
+    parser.add_argument("--source", nargs="+", required=True, help="files or folders to change")
+    parser.add_argument("--tests", nargs="+", required=True, help="files or folders of tests")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--processes", type=int, default=2)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        commit = Path(temporary) / "commit"
+        git(ROOT, "worktree", "add", "--detach", str(commit), chosen.before)
+        try:
+            pairs = [
+                (
+                    Tree(Path(temporary) / f"before{n}", commit),
+                    Tree(Path(temporary) / f"after{n}", ROOT),
+                )
+                for n in range(chosen.processes)
+            ]
+        finally:
+            git(ROOT, "worktree", "remove", "--force", str(commit))
+        before, after = pairs[0]
+        kept = after.ids(chosen.tests)
+        deleted = sorted(set(before.ids(chosen.tests)) - set(kept))
+        print(f"{len(deleted)} tests deleted, {len(kept)} kept")
+
+        def tried(drawn: tuple[tuple[Tree, Tree], Mutant]) -> tuple[Mutant, bool, bool]:
+            (before, after), mutant = drawn
+            found = before.finds(mutant, deleted)
+            return mutant, found, found and after.finds(mutant, chosen.tests)
+
+        found, missed = 0, 0
+        drawn = iter(mutants(ROOT, chosen.source))
+        with ThreadPoolExecutor(chosen.processes) as pool:
+            while found < chosen.count and (
+                batch := list(itertools.islice(drawn, chosen.processes))
+            ):
+                for mutant, was_found, is_found in pool.map(tried, zip(pairs, batch, strict=False)):
+                    if was_found:
+                        found, missed = found + 1, missed + (not is_found)
+                        print(f"{'found' if is_found else 'MISSED'}  {mutant}", flush=True)
+    print(f"{found} mutants found by the deleted tests, {missed} missed by the others")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
