@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ class Row:
 
 
 sizes: list[int] = []  # of the bulks
+one_at_a_time = threading.Lock()  # bulks run in threads, and share a connection
 
 
 @aioqless.resource
@@ -36,8 +38,8 @@ def insert(
 ) -> list[int | aioqless.Fail]:
     """Insert all rows at once; return how many there are by then."""
     rows = [(job.data.sensor, job.data.value) for job in jobs]
-    with database:
+    with one_at_a_time, database:
         database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?)", rows)
+        (count,) = database.execute("SELECT count(*) FROM rows").fetchone()
     sizes.append(len(jobs))
-    (count,) = database.execute("SELECT count(*) FROM rows").fetchone()
     return [count if value >= 0 else aioqless.Fail("a negative value") for _, value in rows]

@@ -113,7 +113,7 @@ def test_streamlit_charts_the_backlog(lake: Lake, chromium_program: str) -> None
             assert server.stdout and any("URL" in line for line in server.stdout)
             page = browser.new_page()
             page.goto(f"http://127.0.0.1:{port}")
-            expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(6, timeout=60_000)
+            expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(6, timeout=300_000)
             expect(page.get_by_text("Workers, at least")).to_be_visible()
             expect(page.get_by_test_id("stException")).to_have_count(0)
         finally:

@@ -873,6 +873,11 @@ class Job(JobFields, Generic[Data]):
         if self._durable is not None:
             self._durable.wake(name)
 
+    def wake_all(self) -> None:
+        """Note that messages to the worker of this run may be lost; called by its worker."""
+        if self._durable is not None:
+            self._durable.wake_all()
+
     @property
     def _run(self) -> Any:
         if self._durable is None:

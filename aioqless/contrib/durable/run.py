@@ -195,6 +195,10 @@ class DurableRun:
         """Let a wait look again; called on the worker's loop."""
         self._waits.wake(name)
 
+    def wake_all(self) -> None:
+        """Let each wait look again; called on the worker's loop."""
+        self._waits.wake_all()
+
     async def _wait(
         self,
         kind: str,

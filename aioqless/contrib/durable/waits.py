@@ -64,6 +64,7 @@ class Waits:
         self._job = job
         self._waits: dict[str, Wait] = {}
         self._woken: set[str] = set()  # names of which something new is there, perhaps known
+        self._all_woken = False
         self._delays: set[object] = set()  # that keep it from parking
         self._pause_ends = 0.0
         self._watch: asyncio.Task[None] | None = None
@@ -79,7 +80,7 @@ class Waits:
         self.raise_if_parked()
         field = f"{kind}:{name}"
         self._waits[field] = wait = Wait(self, kind, self._context.park_after)
-        if name in self._woken:
+        if self._all_woken or name in self._woken:
             wait.woken.set()
         if self._watch is None or self._watch.done():
             self._watch = asyncio.get_running_loop().create_task(
@@ -110,6 +111,12 @@ class Waits:
         for field, wait in self._waits.items():
             if field.partition(":")[2] == name:
                 wait.woken.set()
+
+    def wake_all(self) -> None:
+        """Let each wait look again, also those that have not begun: messages may be lost."""
+        self._all_woken = True
+        for wait in self._waits.values():
+            wait.woken.set()
 
     def raise_if_parked(self) -> None:
         """Raise Parked if the run has parked."""

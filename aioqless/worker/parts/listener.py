@@ -98,6 +98,8 @@ class Listener:
         self._poller.wake()
         if self._own in channels:  # messages about all locks may have been missed
             self._renewer.check(*self._running.by_jid)
+            for run in self._running.by_jid.values():
+                run.job.wake_all()
             if self._scheduler:
                 self._scheduler.wake()
 

@@ -26,6 +26,7 @@ from aioqless import (
     middleware,
 )
 from aioqless.client.job import JobState
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.store.call import encode
 from aioqless.testing import Clock, RunReleased, drain, perform
@@ -463,3 +464,20 @@ async def test_unsuitable_value_of_a_signal_is_refused(client: Client) -> None:
     jid = await client.queue("default").put("Greet", {})
     with pytest.raises(InvalidData, match="signal 'approval' can't be stored"):
         await client.jobs.signal(jid, "approval", object())
+
+
+async def test_signal_sent_while_the_worker_does_not_listen_is_received(
+    client: Client, until: Until
+) -> None:
+    @job(result_ttl=60)
+    async def handler(job: Job) -> str:
+        received: str = await job.wait_for("go", str)
+        return received
+
+    jid = await client.queue("default").put(handler)
+    async with worker(client, handler, park_after=600):
+        commands = DurableCommands(client.internals.store)
+        await until(lambda: commands.steps(jid=jid))
+        await client.redis.client_kill_filter(_type="pubsub")
+        await client.jobs.signal(jid, "go", "now")  # before the worker is connected again
+        assert await client.jobs.result(jid, timeout=60) == "now"
