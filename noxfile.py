@@ -38,6 +38,9 @@ OF_SPARK = (
     "tests/contrib/lake/test_tables_read.py",
     "tests/contrib/lake/test_write.py",
 )
+QUICK = (
+    *("tests/unit", "tests/lua", "tests/model", "tests/client", "tests/events", "tests/worker"),
+)
 SLOWEST = ("--durations=10", "--durations-min=1")
 
 
@@ -127,6 +130,12 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def quick(session: nox.Session) -> None:
+    """Run what to run before a commit: the tests that need no program but Redis (90 s)."""
+    run_tests(session, "-m", "not long and not readers and not site and not program", *QUICK)
+
+
+@nox.session
 def bare(session: nox.Session) -> None:
     """Run the tests of optional programs without these: each must be skipped."""
     install(session, "tests", extras="[private-redis]")
@@ -145,14 +154,20 @@ def bare(session: nox.Session) -> None:
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Run the long tests: every kind of fault, the lake on a cluster, more random calls."""
+    """Run the long tests: every kind of fault, browsers, Spark clusters, more random calls.
+
+    Without arguments, also the programs of others that read the lake or call the HTTP API.
+    """
     run_tests(session, "-m", "long", *session.posargs)
+    if not session.posargs:
+        session.notify("readers")
+        session.notify("api_clients")
 
 
 def run_tests(session: nox.Session, *arguments: str) -> None:
     """Run pytest on all processors."""
     install(session, "tests", extras="[private-redis]")
-    processes = str((os.cpu_count() or 1) + 1)  # tests wait for servers much of their time
+    processes = str((os.cpu_count() or 1) * 2)  # tests wait for servers much of their time
     session.run(
         "python", "-m", "pytest", "-n", processes, "--no-loadscope-reorder", *SLOWEST, *arguments
     )
@@ -200,7 +215,7 @@ def spark_versions(session: nox.Session, spark: str) -> None:
     groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "tests")
     session.install("-e", ".[private-redis]", *groups, f"pyspark[sql,connect]=={spark}.*")
     # Older versions leave sockets to the garbage collector, which warns.
-    session.run("python", "-m", "pytest", "-W", "default", *(session.posargs or OF_SPARK))
+    session.run("python", "-m", "pytest", "-m", "", "-W", "default", *(session.posargs or OF_SPARK))
 
 
 @nox.session

@@ -37,11 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(programs)  # its fixtures
 
 
-def pytest_sessionstart() -> None:
-    if os.environ.get("AIOQLESS_NO_SKIPS") and (lacking := programs.missing()):
-        pytest.exit(f"missing on this machine: {', '.join(lacking)}", 1)
-
-
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

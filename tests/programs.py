@@ -58,11 +58,6 @@ def find(name: str) -> str | None:
     return next((str(each) for each in found), None)
 
 
-def missing() -> list[str]:
-    """Return the programs that this machine lacks, each with its purpose."""
-    return [f"{name} ({why})" for name, (why, _) in PROGRAMS.items() if not find(name)]
-
-
 def hide(folder: Path) -> None:
     """Link all other programs of PATH into a folder, for a PATH of its own."""
     folder.mkdir(parents=True, exist_ok=True)

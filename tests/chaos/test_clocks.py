@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.chaos.clocks import GRACE, HEARTBEAT, LIVE, measure
 from tests.programs import needs
 
-pytestmark = needs("faketime")
+pytestmark = [needs("faketime"), pytest.mark.long]
 
 
 async def test_jobs_run_once_across_a_failover_to_another_clock() -> None:

@@ -107,6 +107,7 @@ async def test_jobs_run_and_sigterm_drains_with_an_unwritable_log(
     await completed(client, until, "c")
 
 
+@pytest.mark.long
 async def test_supervisor_with_a_blocked_log_restarts_its_processes_and_they_end_with_it(
     client: Client, unwritable: Callable[..., subprocess.Popen[bytes]], until: Until
 ) -> None:
@@ -134,6 +135,7 @@ async def test_supervisor_obeys_sigterm_when_the_reader_of_its_log_has_closed(
     assert await exit_code(supervisor) == 0
 
 
+@pytest.mark.long
 async def test_dropped_log_lines_are_counted_once_the_log_is_writable_again(
     client: Client, spawn: Spawn, until: Until
 ) -> None:

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from aioqless import Client
@@ -40,6 +41,7 @@ async def total(worker: Running, name: str, **labels: str) -> float:
     )
 
 
+@pytest.mark.long
 async def test_one_endpoint_counts_each_run_of_all_processes_once_also_after_one_is_killed(
     client: Client, folder: Path, start: Start, until: Until
 ) -> None:

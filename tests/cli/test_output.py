@@ -402,6 +402,7 @@ async def test_bash_completes_commands_options_and_names(
     assert out.decode().split() == offered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 async def test_other_shells_complete_the_same_words(
     client: Client, environment: dict[str, str], shell: str
@@ -427,6 +428,7 @@ async def test_other_shells_complete_the_same_words(
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_of_each_shell_is_valid(shell: str, environment: dict[str, str]) -> None:
     asked = {"_AIOQLESS_COMPLETE": f"source_{shell}"}
@@ -493,6 +495,7 @@ path.write_text(path.read_text().replace("0", "5"))
 """
 
 
+@pytest.mark.long
 async def test_failed_job_is_found_edited_and_watched_to_completion(
     client: Client, environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ async def test_unknown_recurring_job_is_refused(cli: Aioqless, command: str) -> 
     assert (ended.code, ended.err) == (1, "aioqless: there is no recurring job 'nobody'\n")
 
 
+@pytest.mark.long
 async def test_several_schedulers_put_one_instance_per_tick_even_if_one_is_killed(
     client: Client, start: Start, until: Until
 ) -> None:

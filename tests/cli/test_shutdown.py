@@ -60,6 +60,7 @@ async def test_blocked_loop_does_not_keep_the_process_alive(
     assert await state_of(client, "a") == "running"  # until its lock expires
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("klass", ["Block", "Hold", "Leave"])
 async def test_processes_of_a_killed_supervisor_end_in_time(
     client: Client, start: Start, until: Until, klass: str
@@ -72,6 +73,7 @@ async def test_processes_of_a_killed_supervisor_end_in_time(
         await until(lambda: not _exists(pid), PATIENCE)
 
 
+@pytest.mark.long
 async def test_rolling_restart_ends_a_process_whose_job_does_not_stop(
     client: Client, start: Start, until: Until
 ) -> None:
@@ -86,6 +88,7 @@ async def test_rolling_restart_ends_a_process_whose_job_does_not_stop(
         assert await worker.ended() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("processes", [[], ["-w", "1"]], ids=["worker", "supervisor"])
 async def test_outcomes_that_redis_cannot_take_end_with_the_process_and_its_exit_code(
     client: Client,
@@ -108,6 +111,7 @@ async def test_outcomes_that_redis_cannot_take_end_with_the_process_and_its_exit
     assert worker.logged("worker.stopped") and not worker.logged("process.killed")
 
 
+@pytest.mark.long
 async def test_frozen_process_is_killed_and_the_exit_code_says_so(
     start: Start, until: Until
 ) -> None:

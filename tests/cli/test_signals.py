@@ -58,6 +58,7 @@ async def test_usr2_pauses_a_worker_until_cont(client: Client, start: Start, unt
         await until(lambda: worker.logged("job.completed"))
 
 
+@pytest.mark.long
 async def test_process_started_during_a_pause_is_paused(
     client: Client, start: Start, until: Until
 ) -> None:
@@ -98,6 +99,7 @@ async def test_second_signal_ends_a_worker_with_a_blocked_loop(
         assert await ended == 128 + signal.SIGTERM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("klass", ["Pool", "PoolApart"])
 async def test_forked_children_of_a_handler_end_by_signals(
     client: Client, start: Start, until: Until, klass: str

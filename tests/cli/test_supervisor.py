@@ -44,6 +44,7 @@ def ignore_children() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
+@pytest.mark.long
 async def test_supervisor_that_inherits_an_ignored_sigchld_sees_exit_codes(
     client: Client, start: Start, until: Until
 ) -> None:
@@ -114,6 +115,7 @@ async def test_killed_process_is_replaced_and_its_job_runs_again(
         assert await worker.ended() == 0
 
 
+@pytest.mark.long
 async def test_repeatedly_crashing_process_is_replaced_after_growing_delays(
     client: Client, start: Start, until: Until
 ) -> None:
@@ -176,6 +178,7 @@ async def test_rolling_restart_replaces_every_process_while_jobs_run_once(
         assert works >= 2
 
 
+@pytest.mark.long
 async def test_rolling_restart_keeps_the_old_process_if_the_new_one_fails(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
@@ -221,6 +224,7 @@ async def test_failure_to_start_every_process_ends_the_supervisor_with_the_reaso
     assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
 
 
+@pytest.mark.long
 async def test_process_that_reached_max_jobs_is_replaced_immediately(
     client: Client, start: Start, until: Until
 ) -> None:
@@ -242,6 +246,7 @@ async def test_burst_of_several_processes_ends_when_the_queue_is_empty(
     assert ended.code == 0 and ended.err.count("job.completed") == 30
 
 
+@pytest.mark.long
 async def test_reload_restarts_on_changed_sources_and_waits_while_they_are_broken(
     folder: Path, client: Client, start: Start, until: Until
 ) -> None:
@@ -263,6 +268,7 @@ async def test_reload_restarts_on_changed_sources_and_waits_while_they_are_broke
         )
 
 
+@pytest.mark.long
 async def test_failed_start_under_reload_waits_for_the_next_change(
     folder: Path, environment: dict[str, str], start: Start, until: Until
 ) -> None:

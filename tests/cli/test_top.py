@@ -131,6 +131,7 @@ async def test_waiting_job_is_canceled_after_confirmation_and_not_retried(
     assert await client.jobs.get("b") is None
 
 
+@pytest.mark.long
 async def test_filter_leaves_the_rows_that_contain_a_text(client: Client) -> None:
     for name in ("billing", "mail", "mail-slow"):
         await client.queue(name).put("Greet")
@@ -172,6 +173,7 @@ async def shown(pilot: Pilot[None], table: str, *names: str) -> None:
             await pilot.pause(0.02)
 
 
+@pytest.mark.long
 async def test_worker_is_shown_with_the_time_of_its_last_heartbeat(
     screen: Terminal, client: Client
 ) -> None:
@@ -201,6 +203,7 @@ async def test_rates_are_shown_while_jobs_complete(
     await until(work)
 
 
+@pytest.mark.long
 async def test_screen_fits_a_small_terminal(screen: Terminal) -> None:
     await screen.shows("scheduled")
     screen.resize(60, 16)
@@ -208,6 +211,7 @@ async def test_screen_fits_a_small_terminal(screen: Terminal) -> None:
     assert max(map(len, text.splitlines())) <= 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["q", "\x03", signal.SIGINT, signal.SIGTERM])
 async def test_terminal_is_restored(screen: Terminal, way: str | signal.Signals) -> None:
     before = screen.modes()

@@ -82,6 +82,7 @@ async def test_forgotten_await_is_logged_with_its_job_and_line(
     assert re.search(r"\.py:\d+$", line["where"])
 
 
+@pytest.mark.long
 async def test_worker_runs_jobs_where_only_the_core_is_installed(
     client: Client, folder: Path, redis_url: str
 ) -> None:
@@ -158,6 +159,7 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+@pytest.mark.long
 async def test_resumed_worker_stores_nothing_for_a_job_that_ran_elsewhere(
     client: Client, folder: Path, start: Start, until: Until
 ) -> None:
@@ -260,6 +262,7 @@ async def test_queue_with_a_plus_is_added_to_those_of_the_handlers(start: Start)
         assert worker.logged("worker.started")[0]["queues"] == ["mail", "import-*", "default"]
 
 
+@pytest.mark.long
 async def test_running_worker_is_subscribed_by_its_name(
     client: Client, start: Start, until: Until, aioqless: Aioqless
 ) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+
 from aioqless import Client, Key, NewJob
 from tests.cli.conftest import Running, Start
 from tests.combinations.conftest import states
 from tests.conftest import Until
+
+pytestmark = pytest.mark.long
 
 NAMED = ("--name", "mailer")
 

@@ -17,6 +17,8 @@ from examples.answers import app, model
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import browsing, served
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 QUESTION = "Why does backpressure matter?"
 WORDS = model.compose(QUESTION)

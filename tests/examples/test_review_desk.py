@@ -101,12 +101,14 @@ def test_job_passes_from_machine_to_person_to_machine(open_browsers: Sit, url: s
     )
 
 
+@pytest.mark.long
 def test_two_people_with_two_windows_get_four_different_items(open_browsers: Sit) -> None:
     ada, bob = open_browsers("Ada"), open_browsers("Bob")
     second, third = ada.window(), bob.window()
     assert len({person.take() for person in (ada, bob, second, third)}) == 4
 
 
+@pytest.mark.long
 def test_duplicated_window_gets_its_own_item(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     name = ada.take()
@@ -121,6 +123,7 @@ def test_duplicated_window_gets_its_own_item(open_browsers: Sit) -> None:
     assert copy.inner_text("#item-name") != name.rpartition(".")[2]
 
 
+@pytest.mark.long
 def test_reload_changes_nothing(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     name = ada.take()
@@ -146,6 +149,7 @@ def test_double_click_counts_once(open_browsers: Sit, url: str) -> None:
     assert sum('"Ada@' in event and '"popped"' in event for event in history(url, first)) == 1
 
 
+@pytest.mark.long
 def test_second_click_after_the_reply_to_the_first_judges_no_other_item(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     ada.take()
@@ -156,6 +160,7 @@ def test_second_click_after_the_reply_to_the_first_judges_no_other_item(open_bro
     assert ada.item() == name and len(ada.recent_items()) == 1
 
 
+@pytest.mark.long
 def test_answer_with_a_lost_reply_counts_once(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     name = ada.take()
@@ -184,6 +189,7 @@ def test_answer_with_a_lost_reply_counts_once(open_browsers: Sit) -> None:
     ada.complaints.clear()  # a browser logs each request that fails
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
 def test_expired_reservation_is_explained(open_browsers: Sit, url: str) -> None:
     ada, bob = open_browsers("Ada"), open_browsers("Bob")
@@ -205,6 +211,7 @@ def test_expired_reservation_is_explained(open_browsers: Sit, url: str) -> None:
     assert any('"abandoned"' in event for event in history(url, name))
 
 
+@pytest.mark.long
 def test_person_whose_session_ended_is_asked_to_sign_in(
     open_browsers: Sit,
 ) -> None:
@@ -222,6 +229,7 @@ def test_person_whose_session_ended_is_asked_to_sign_in(
     ada.complaints.clear()  # a browser logs each request that is refused
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
 def test_late_answer_counts_unless_the_item_was_taken(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
@@ -231,6 +239,7 @@ def test_late_answer_counts_unless_the_item_was_taken(open_browsers: Sit) -> Non
     ada.sees("#done", re.compile("^1 of"))
 
 
+@pytest.mark.long
 def test_answer_counts_while_the_page_asks_what_became_of_the_item(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     ada.take()
@@ -241,6 +250,7 @@ def test_answer_counts_while_the_page_asks_what_became_of_the_item(open_browsers
     ada.sees("#done", re.compile("^1 of"))
 
 
+@pytest.mark.long
 def test_extension_adds_time(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     ada.take()
@@ -251,6 +261,7 @@ def test_extension_adds_time(open_browsers: Sit) -> None:
     expect(ada.page.locator("#over")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_skipped_item_goes_to_other_people(open_browsers: Sit) -> None:
     ada, bob = open_browsers("Ada"), open_browsers("Bob")
     skipped = ada.take()
@@ -263,6 +274,7 @@ def test_skipped_item_goes_to_other_people(open_browsers: Sit) -> None:
         bob.judge("1")
 
 
+@pytest.mark.long
 def test_handed_over_item_goes_to_the_other_person(open_browsers: Sit) -> None:
     ada, bob = open_browsers("Ada"), open_browsers("Bob")
     name = ada.take()
@@ -273,6 +285,7 @@ def test_handed_over_item_goes_to_the_other_person(open_browsers: Sit) -> None:
     assert bob.take() == name
 
 
+@pytest.mark.long
 def test_item_can_be_released_or_rejected(open_browsers: Sit, url: str) -> None:
     ada = open_browsers("Ada")
     name = ada.take()
@@ -290,6 +303,7 @@ def test_item_can_be_released_or_rejected(open_browsers: Sit, url: str) -> None:
         assert connection.lrange("ql:f:docs-review-rejected", 0, -1) == [f"docstring-{name}"]
 
 
+@pytest.mark.long
 def test_signing_out_releases_the_reservation(open_browsers: Sit, url: str) -> None:
     ada = open_browsers("Ada")
     ada.take()
@@ -299,6 +313,7 @@ def test_signing_out_releases_the_reservation(open_browsers: Sit, url: str) -> N
         assert connection.zcard("ql:q:docs-review-locks") == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_view_has_a_serious_accessibility_problem(
     open_browsers: Sit, scheme: Literal["light", "dark"]
@@ -324,6 +339,7 @@ def test_no_view_has_a_serious_accessibility_problem(
         assert serious == [], view
 
 
+@pytest.mark.long
 def test_name_with_markup_is_shown_as_text(open_browsers: Sit) -> None:
     ada = open_browsers("<img src=x onerror=alert(1)>")
     ada.take()

@@ -185,6 +185,7 @@ async def test_audit_visits_each_page_once_and_reports_its_findings(
     assert await client.jobs.failed_counts() == {}
 
 
+@pytest.mark.long
 async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_again(
     client: Client, data: Path
 ) -> None:
@@ -221,6 +222,7 @@ async def test_killed_audit_leaves_no_process_and_continues_when_run_again(
     await assert_audited(client, report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", ["depend", "undepend"])
 async def test_audit_that_crashed_before_it_added_dependencies_continues(
     client: Client, data: Path, verb: str

@@ -22,6 +22,8 @@ from aioqless import Client
 from aioqless.contrib import private_redis
 from tests.conftest import Until
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 
 

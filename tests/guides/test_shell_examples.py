@@ -171,6 +171,7 @@ async def test_server_starts(line: str, environment: dict[str, str], folder: Pat
     assert await asyncio.wait_for(process.wait(), 60) == 0
 
 
+@pytest.mark.long
 async def test_commands_of_the_private_redis_succeed(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ def test_tests_of_the_page_pass(project: Path) -> None:
     assert "7 passed" in run_pytest(project)
 
 
+@pytest.mark.long
 def test_recipe_for_fastapi_passes_strict_mypy(project: Path) -> None:
     words = ["--strict", "--cache-dir", str(project / "cache"), "-m", "app.main", "-m", "test_main"]
     checked = subprocess.run(

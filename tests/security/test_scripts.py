@@ -14,7 +14,7 @@ from aioqless.store.command_header import command_names
 from aioqless.store.script_composer import compose
 from tests.security.nasty import text
 
-CALLS = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "60"))  # of each command
+CALLS = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "20"))  # of each command
 
 
 @pytest.mark.parametrize("name", command_names())

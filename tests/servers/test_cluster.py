@@ -50,6 +50,7 @@ async def wait_for_puts(load: Load, ledgers: dict[str, Ledger], jobs: int) -> No
     )
 
 
+@pytest.mark.long
 async def test_each_namespace_is_on_one_node_of_several(cluster: Cluster) -> None:
     assert len({cluster.owner(slot_of(namespace)).port for namespace in SPREAD}) == 3
     for namespace in SPREAD:
@@ -198,6 +199,7 @@ class Move:
 # Masters are killed. These tests are the last since they change the Cluster.
 
 
+@pytest.mark.long
 async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are_unaffected(
     cluster: Cluster,
 ) -> None:
@@ -220,6 +222,7 @@ async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are
     assert cluster.owner(slot_of("{b}")) is not dying
 
 
+@pytest.mark.long
 async def test_partitions_of_a_dead_master_resume_and_others_on_shared_connections_are_unaffected(
     cluster: Cluster,
 ) -> None:

@@ -50,6 +50,7 @@ async def fill(client: Client, megabytes: int) -> int:
     return count
 
 
+@pytest.mark.long
 async def test_worker_drains_a_redis_at_its_memory_limit(
     own_server: OwnServer, lines: Lines, until: Until
 ) -> None:

@@ -6,12 +6,15 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from redis.exceptions import RedisError
 
 import aioqless
 from aioqless import Client, Durability, Worker
 from aioqless.client.job.state import JobSetStatus
 from tests.servers.processes import SentinelSetup
+
+pytestmark = pytest.mark.long
 
 COUNT = 400
 ran: list[str] = []

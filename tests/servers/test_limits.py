@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from redis.exceptions import RedisError
 
 import aioqless
 from aioqless import Client, Durability, Worker
 from tests.servers.processes import SentinelSetup
+
+pytestmark = pytest.mark.long
 
 COUNT = 120
 AT_ONCE = 2

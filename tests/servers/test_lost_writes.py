@@ -13,6 +13,8 @@ from aioqless.errors import NotDurable
 from aioqless.redis.durability import Durability
 from tests.servers.processes import Server, wait
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Server, Server]]:

@@ -21,6 +21,8 @@ from tests.servers.failover import kill_under_load
 from tests.servers.load import Load
 from tests.servers.processes import SentinelSetup
 
+pytestmark = pytest.mark.long
+
 
 async def test_workers_and_clients_resume_within_15_s_of_a_failover_under_load(
     tmp_path: Path,

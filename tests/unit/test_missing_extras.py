@@ -21,6 +21,7 @@ ELSEWHERE = {"aioqless.testing.plugin": "pytest"}  # only pytest itself imports 
 COMMAND_LINE = re.compile(r"aioqless\.(contrib\.\w+\.)?cli\.")
 
 
+@pytest.mark.long
 def test_every_module_imports_without_extras_or_names_the_missing_extra() -> None:
     done = run("modules")
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,8 @@ import pytest
 from tests.unit.core_only import distributions
 from tests.unit.weights import extras, recorded, weigh
 
+pytestmark = pytest.mark.long
+
 RECORDED = recorded()
 MORE = 1.2  # times the recorded size and number of modules; newer versions differ a little
 UPDATE = "If it has to be, run `python -m tests.unit.weights`, and update the table of the page."

@@ -457,6 +457,7 @@ async def test_worker_without_the_handler_gets_the_jobs_singly(
             await after(client, until, jid, "complete")
 
 
+@pytest.mark.long
 async def test_killed_worker_loses_all_and_they_run_alone(
     client: Client, redis_url: str, work: Work, until: Until
 ) -> None:

@@ -150,7 +150,7 @@ async def test_retry_runs_the_job_again_and_uses_a_retry(
     async def greet(job: Job[Any]) -> None:
         remaining.append(job.remaining)
         if len(remaining) < 3:
-            raise Retry("come back", group="busy")
+            raise Retry("come back", delay=0, group="busy")
 
     jid = await client.queue("mail").put(greet, retries=2)
     async with work(greet):

@@ -15,7 +15,7 @@ from tests.contrib.dashboard.test_investigation import report
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
 from tests.contrib.metrics.test_metrics import values
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.long]
 AXE = AXE_FILE_PATH.read_text("utf-8")
 SERIOUS = ("serious", "critical")
 

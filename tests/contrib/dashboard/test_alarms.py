@@ -26,6 +26,8 @@ from tests.contrib.dashboard.conftest import entered, worked
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
+pytestmark = pytest.mark.long
+
 Names = Callable[[], Awaitable[set[str]]]
 
 

@@ -68,6 +68,7 @@ async def test_failed_job_is_found_edited_and_watched_to_completion(
     assert "ada@example.com" in await data.input_value()
 
 
+@pytest.mark.long
 async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, shop: Client) -> None:
     (jid, *_) = await shop.jobs.failed_jids("mail-ValueError")
     await page.goto(f"/job?jid={jid}")
@@ -80,6 +81,7 @@ async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, shop: C
     )
 
 
+@pytest.mark.long
 async def test_groups_are_retried_and_canceled_with_progress(
     page: Page, shop: Client, until: Until
 ) -> None:
@@ -97,6 +99,7 @@ async def test_groups_are_retried_and_canceled_with_progress(
     await expect(page.locator("tbody")).to_contain_text("3 of 3")
 
 
+@pytest.mark.long
 async def test_queue_is_cleared_with_progress_except_running_jobs(
     page: Page, client: Client
 ) -> None:
@@ -122,6 +125,7 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
     await expect(page.locator("tbody")).to_contain_text("4 of 5 jobs, 1 left, started")
 
 
+@pytest.mark.long
 async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Until) -> None:
     jid = (await shop.queue("mail").jids("scheduled"))[0]
     await page.goto(f"/job?jid={jid}")
@@ -165,6 +169,7 @@ async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Unti
     assert await shop.jobs.get(jid) is None and "/queue" in page.url
 
 
+@pytest.mark.long
 async def test_running_job_is_taken_from_its_worker(page: Page, shop: Client) -> None:
     await shop.queue("stock").pause()
     await page.goto("/queue?name=stock&tab=running")
@@ -175,6 +180,7 @@ async def test_running_job_is_taken_from_its_worker(page: Page, shop: Client) ->
     await expect(page.locator("h1")).to_contain_text("stalled")
 
 
+@pytest.mark.long
 async def test_dependency_graph_has_links(page: Page, client: Client) -> None:
     first = await client.queue("mail").put("Fetch", {}, delay=100)
     middle = await client.queue("mail").put("Resize", {}, depends=[first])
@@ -190,6 +196,7 @@ async def test_dependency_graph_has_links(page: Page, client: Client) -> None:
     await expect(page.locator("h1")).to_contain_text("waiting")
 
 
+@pytest.mark.long
 async def test_graph_shows_the_job_that_a_failure_puts_before_and_after_it(
     page: Page, client: Client
 ) -> None:
@@ -206,6 +213,7 @@ async def test_graph_shows_the_job_that_a_failure_puts_before_and_after_it(
     assert await page.locator(".graph .arrow.failure").count() == 1
 
 
+@pytest.mark.long
 async def test_action_with_a_lost_reply_is_reported_as_unknown(
     browser: Browser, site: str, client: Client
 ) -> None:
@@ -236,6 +244,7 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
         await says(page, "Not done: This page has expired")
 
 
+@pytest.mark.long
 async def test_queue_is_paused_resumed_and_forgotten(page: Page, shop: Client) -> None:
     await page.goto("/queue?name=mail")
     await page.get_by_role("button", name="Pause").click()
@@ -254,6 +263,7 @@ async def test_queue_is_paused_resumed_and_forgotten(page: Page, shop: Client) -
     await expect(page.locator(".empty").first).to_contain_text("No jobs started")
 
 
+@pytest.mark.long
 async def test_worker_is_subscribed_paused_and_stopped(
     page: Page, client: Client, until: Until
 ) -> None:
@@ -281,6 +291,7 @@ async def test_worker_is_subscribed_paused_and_stopped(
         await until(lambda: not worker.ready)
 
 
+@pytest.mark.long
 async def test_recurring_job_is_run_changed_paused_and_canceled(page: Page, client: Client) -> None:
     await client.queue("reports").recur(
         "shop.reports.weekly", {"week": 1}, every=3600, offset=3600, jid="weekly"
@@ -307,6 +318,7 @@ async def test_recurring_job_is_run_changed_paused_and_canceled(page: Page, clie
     assert await client.recurring.get("weekly") is None
 
 
+@pytest.mark.long
 async def test_configuration_is_set_and_unset(page: Page, client: Client) -> None:
     await page.goto("/config")
     await page.get_by_label("Value of heartbeat").fill("90")
@@ -321,6 +333,7 @@ async def test_configuration_is_set_and_unset(page: Page, client: Client) -> Non
     await says(page, "Not done: heartbeat 'soon' is not a number")
 
 
+@pytest.mark.long
 async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, shop: Client) -> None:
     (jid, *_) = await shop.jobs.failed_jids("mail-ValueError")
     await page.goto("/")

@@ -27,6 +27,8 @@ from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, ser
 from tests.contrib.dashboard.test_access import USERS, client_of, log_in, token  # type: ignore[attr-defined]
 from tests.server import OwnServer
 
+pytestmark = pytest.mark.long
+
 
 @asynccontextmanager
 async def stream(http: httpx.AsyncClient, at: str) -> AsyncIterator[AsyncIterator[str]]:

@@ -176,6 +176,7 @@ async def test_failed_logins_of_others_do_not_lock_out_the_owner(client: Client)
         assert (await log_in(owner, "ada")).status_code == 303
 
 
+@pytest.mark.long
 async def test_right_password_from_a_known_address_is_accepted_despite_failed_logins_there(
     client: Client,
 ) -> None:
@@ -192,6 +193,7 @@ async def test_right_password_from_a_known_address_is_accepted_despite_failed_lo
         assert (await log_in(owner, "ada")).status_code == 303
 
 
+@pytest.mark.long
 async def test_known_address_is_shared_by_processes_until_the_password_changes(
     client: Client,
 ) -> None:
@@ -222,6 +224,7 @@ async def test_failed_logins_from_many_addresses_are_limited_by_name_except_know
         assert (await log_in(owner, "ada")).status_code == 303
 
 
+@pytest.mark.long
 async def test_flood_of_invented_names_uses_bounded_memory_and_blocks_no_login(
     client: Client,
 ) -> None:

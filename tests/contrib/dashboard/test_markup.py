@@ -11,7 +11,7 @@ from aioqless import Client
 from aioqless.contrib.job_filter import Condition, Text
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.long]
 
 MARKUP = (
     """"><img src=x onerror="window.caught=1"><script>window.caught=1</script>"""

@@ -95,6 +95,7 @@ def starts_of_requests(port: int | None) -> tuple[bytes, ...]:
     return b"", b"GET /login HTTP/1.1\r\n", form.encode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sent", [0, 1, 2], ids=["nothing", "half headers", "half a body"])
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
 def test_idle_connections_stop_no_pages_where_descriptors_are_few(

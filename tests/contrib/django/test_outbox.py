@@ -177,6 +177,7 @@ def test_worker_relays_the_outbox(
     assert result.return_value == 3
 
 
+@pytest.mark.long
 async def test_killed_relay_loses_and_doubles_nothing(
     client: Client, redis_url: str, postgresql: str, until: Until
 ) -> None:

@@ -118,7 +118,7 @@ async def test_many_children(client: Client, count: int) -> None:
 async def test_parent_that_is_woken_by_each_child_asks_only_for_that_one(
     client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count, asked, runs = 30, list[str](), list[int]()
+    count, asked, runs = 8, list[str](), list[int]()
     call = DurableCommands.call
 
     def count_call(self: DurableCommands, **given: Any) -> Any:

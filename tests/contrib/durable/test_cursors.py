@@ -10,6 +10,7 @@ import pytest
 from aioqless import Client, InvalidData, Job, LockLost, Parked, Settings, Worker, job
 from aioqless.client.job import JobState
 from aioqless.contrib.durable import cursor
+from aioqless.handlers.retry_policy import fixed
 from aioqless.testing import perform
 from tests.conftest import Until
 
@@ -21,7 +22,7 @@ def worker(client: Client, *handlers: Any, **settings: Any) -> Worker:
 async def test_next_run_continues_behind_the_last_item(client: Client) -> None:
     done: list[object] = []
 
-    @job(retry_on=ConnectionError)
+    @job(retry_on=ConnectionError, backoff=fixed(0))
     async def export(job: Job) -> None:
         async with job.cursor("rows", int) as rows:
             done.append(rows.value)

@@ -15,6 +15,7 @@ from aioqless.client.job import JobState
 from aioqless.client.put import Jid
 from aioqless.contrib.encryption import Encryption
 from aioqless.errors import AioqlessError, InvalidArgument
+from aioqless.handlers.retry_policy import fixed
 from aioqless.testing import perform
 from tests.conftest import Until
 
@@ -71,7 +72,7 @@ async def test_step_that_puts_a_job_stores_its_jid(client: Client) -> None:
 async def test_later_run_gets_what_was_stored_in_its_type(client: Client, calls: Calls) -> None:
     seen: list[object] = []
 
-    @job(retry_on=ConnectionError)
+    @job(retry_on=ConnectionError, backoff=fixed(0))
     async def research(job: Job) -> None:
         plan = await job.step("plan", calls.plan, "tea")
         texts = [
@@ -89,7 +90,7 @@ async def test_later_run_gets_what_was_stored_in_its_type(client: Client, calls:
     assert await client.jobs.steps(jid) == []
 
 
-@pytest.mark.parametrize("end", [Retry(), Snooze(0.01), Next("next")])
+@pytest.mark.parametrize("end", [Retry(delay=0), Snooze(0.01), Next("next")])
 async def test_steps_survive_the_end_of_a_run(client: Client, calls: Calls, end: Any) -> None:
     runs = 0
 
@@ -118,7 +119,7 @@ async def test_error_of_a_step_is_not_stored(client: Client) -> None:
             raise ConnectionError
         return calls
 
-    @job(retry_on=ConnectionError, result_ttl=60)
+    @job(retry_on=ConnectionError, backoff=fixed(0), result_ttl=60)
     async def handler(job: Job) -> int:
         return await job.step("flaky", flaky)
 
@@ -168,7 +169,7 @@ async def test_without_annotation_both_runs_get_json(client: Client) -> None:
     async def handler(job: Job) -> None:
         seen.append(await job.step("untyped", untyped))
         if len(seen) == 1:
-            raise Retry
+            raise Retry(delay=0)
 
     jid = await client.queue("default").put(handler)
     async with worker(client, handler):
@@ -241,7 +242,7 @@ async def test_annotation_that_cannot_be_resolved_is_refused_before_the_call(cal
 async def test_plain_handler_calls_steps_synchronously(client: Client, calls: Calls) -> None:
     runs: list[object] = []
 
-    @job(retry_on=ConnectionError)
+    @job(retry_on=ConnectionError, backoff=fixed(0))
     def handler(job: Job) -> None:
         plan: Any = job.step("plan", calls.plan, "tea")
         runs.append((plan, job.step("write", calls.write, "x")))

@@ -18,7 +18,7 @@ from tests.contrib.http_api.conftest import SHOP, TOKENS
 from tests.contrib.served_api import ServedApi
 
 HEADERS = {"Authorization": f"Bearer {SHOP}"}
-SHORT, LONG = 15, 100  # examples of each operation
+SHORT, LONG = 2, 100  # examples of each operation
 JIDS = {"shop-waiting": 0, "shop-scheduled": 60}  # with their delays
 
 

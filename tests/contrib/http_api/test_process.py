@@ -53,6 +53,7 @@ async def test_server_runs_until_sigterm(client: Client, redis_url: str, tmp_pat
     assert process.returncode == 0 and "Traceback" not in rest and SHOP not in rest
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
 async def test_half_sent_bodies_do_not_keep_others_out(redis_url: str) -> None:
     command = shlex.join([sys.executable, "-m", "aioqless", "api", JOBS, "--port", "0"])

@@ -20,6 +20,8 @@ from aioqless.contrib.human_tasks.api.operations import OPERATIONS
 from tests.contrib.human_tasks.conftest import TOKEN
 from tests.contrib.served_api import ServedApi
 
+pytestmark = pytest.mark.long
+
 REQUESTS = 40  # examples of each operation
 
 

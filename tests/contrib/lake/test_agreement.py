@@ -14,6 +14,8 @@ from aioqless.contrib.lake.event_columns import batch_of
 from aioqless.store import ScriptStore
 from tests.contrib.lake.lakes import TODAY, made, rows
 
+pytestmark = pytest.mark.long
+
 QLESS = (
     *(f"s{number}" for number in range(60)),
     *(f"m{number}" for number in range(1, 60)),

@@ -18,6 +18,7 @@ from aioqless.contrib.partitions.routing import name_partitions
 from tests.contrib.lake.conftest import RunLakeCommand
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_partitions_are_archived_in_parallel_into_one_lake(
     run_lake_command: RunLakeCommand,

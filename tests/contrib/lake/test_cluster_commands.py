@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.reconciliation import check
@@ -22,7 +24,7 @@ from tests.contrib.lake.lakes import complete_jobs
 from tests.contrib.lake.servers import options_of, running_spark_connect
 from tests.programs import needs
 
-pytestmark = needs("java")
+pytestmark = [needs("java"), pytest.mark.long]
 
 CLUSTER = {
     **FAST,

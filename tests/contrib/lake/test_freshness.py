@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from aioqless.contrib.lake.lake import Lake
@@ -49,6 +50,7 @@ def test_status_and_metrics_say_how_late_the_tables_are(
     assert (code, out) == (1, "") and err.count("\n") == 1 and "lake.prom" in err
 
 
+@pytest.mark.long
 def test_partitions_of_a_namespace_are_one_namespace_for_readers(
     lake: Lake, tmp_path: Path, run_lake_command: RunLakeCommand
 ) -> None:

@@ -118,6 +118,7 @@ def test_commands_of_the_lake_run_in_the_order_of_the_page(
     assert counted.splitlines()[1].split()[:2] == ["app.jobs.greet", "4"]
 
 
+@pytest.mark.long
 def test_commands_on_a_cluster_run(folder: Path, spark: SparkSession) -> None:
     ask(lambda client: complete_jobs(client, 3))
     archived, *rest = [run(each, folder) for each in shell_lines(CLUSTER) if is_ours(each)]
@@ -125,6 +126,7 @@ def test_commands_on_a_cluster_run(folder: Path, spark: SparkSession) -> None:
     assert len(rest) == 1
 
 
+@pytest.mark.long
 def test_rows_of_a_file_are_put_by_the_command_of_the_page(
     folder: Path, redis_url: str, namespace: str, spark: SparkSession
 ) -> None:
@@ -141,6 +143,7 @@ def test_lines_of_other_programs_are_known() -> None:
     assert {each for each in lines if not each.startswith(tuple(NOT_RUN))} == set()
 
 
+@pytest.mark.long
 def test_programs_of_the_page_on_the_source_run(
     folder: Path, redis_url: str, namespace: str, spark: SparkSession, capsys: Capture
 ) -> None:

@@ -141,6 +141,7 @@ def test_refresh_puts_no_older_rows_in_the_place_of_anothers(
         works[-1].run(None, print, 0)
 
 
+@pytest.mark.long
 def test_refresh_gives_up_when_others_always_commit_first(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ def test_refresh_gives_up_when_others_always_commit_first(
         refresh(lake)
 
 
+@pytest.mark.long
 def test_tasks_of_spark_make_the_same_rows_unless_the_events_are_few(
     spark: SparkSession, lake: Lake, whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ from aioqless.contrib.lake.session import plainly
 from aioqless.contrib.lake.source import register
 from aioqless.errors import AioqlessError
 
+pytestmark = pytest.mark.long
+
 SECRET = "hunter2-is-secret"
 
 

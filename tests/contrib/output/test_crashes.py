@@ -55,6 +55,7 @@ class Page:
                         break
 
 
+@pytest.mark.long
 async def test_pages_show_the_same_text_though_workers_are_killed(
     client: Client, redis_url: str, until: Until
 ) -> None:

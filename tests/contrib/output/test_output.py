@@ -120,7 +120,7 @@ async def test_new_run_restarts_the_output(client: Client) -> None:
         job.emit(f"run {runs}")
         if runs == 1:
             await read_first.wait()
-            raise Retry
+            raise Retry(delay=0)
         job.emit("end")
 
     jid = await client.queue("default").put(handler)
@@ -144,7 +144,7 @@ async def test_kept_output_continues_in_the_next_run(client: Client) -> None:
         runs += 1
         job.emit(runs)
         if runs < 3:
-            raise Retry
+            raise Retry(delay=0)
 
     jid = await client.queue("default").put(handler)
     async with worker(client, handler):

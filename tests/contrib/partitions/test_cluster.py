@@ -59,6 +59,7 @@ def connections(node: Server, name: str) -> Counter[str]:
     return Counter(each for each in names if each.startswith(name))
 
 
+@pytest.mark.long
 async def test_output_and_steps_are_read_from_the_partition_of_their_job(
     cluster: Cluster, namespace: str
 ) -> None:
@@ -192,6 +193,7 @@ async def test_node_that_is_killed_and_restarted_is_two_lines_of_the_log(
         assert lost["partitions"] == back["partitions"] == 12 // len(cluster.masters)
 
 
+@pytest.mark.long
 async def test_events_of_other_nodes_continue_while_one_is_stopped(
     cluster: Cluster, namespace: str, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +308,7 @@ def away(cluster: Cluster, node: Server, how: str) -> Iterator[None]:
         wait(cluster.stands)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("home", [0, 1], ids=["first-node", "other-node"])
 @pytest.mark.parametrize("how", [pytest.param("frozen", marks=pytest.mark.long), "killed"])
 async def test_partial_reads_return_what_is_reachable_and_name_the_node_that_is_missing(
@@ -365,6 +368,7 @@ async def test_call_on_an_open_connection_to_a_hung_node_names_the_node(
             assert str(caught.value).endswith(" did not answer in time")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [pytest.param("frozen", marks=pytest.mark.long), "killed"])
 async def test_commands_show_what_is_reachable_and_end_with_an_exit_code(
     cluster: Cluster, namespace: str, how: str
@@ -407,6 +411,7 @@ async def test_commands_show_what_is_reachable_and_end_with_an_exit_code(
     assert code == 0 and "missing" not in json.loads(output)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [pytest.param("frozen", marks=pytest.mark.long), "killed"])
 async def test_overview_of_the_dashboard_names_the_node_that_is_missing(
     cluster: Cluster, namespace: str, how: str
@@ -431,6 +436,7 @@ async def test_overview_of_the_dashboard_names_the_node_that_is_missing(
                     assert node.address in page.text and "mail" in page.text
 
 
+@pytest.mark.long
 async def test_put_many_while_a_node_is_away_says_which_jobs_to_put_again(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

@@ -139,6 +139,7 @@ async def test_queues_are_read_while_a_worker_runs_and_not_reported_when_that_wa
     def waiting() -> float:
         return value("aioqless_queue_jobs", queue="elsewhere", state="waiting")
 
+    monkeypatch.setattr(queue_readings, "INTERVAL", 0.1)
     await client.queue("elsewhere").put(measured)
     async with work(measured, prometheus.metrics):
         await until(lambda: waiting() == 1)
