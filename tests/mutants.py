@@ -1,6 +1,6 @@
 """Compare two versions of the tests by what they find: `python -m tests.mutants`.
 
-Tests are to be deleted only if others prove the same. This draws mutants of the source (one
+Tests may be deleted only if others prove the same. This draws mutants of the source (one
 operator, number or write of one line is changed) with a fixed seed, and keeps those that the
 deleted tests find, until there are 20. The remaining tests must find each of these, too:
 
