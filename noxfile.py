@@ -274,7 +274,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports")
-    for script in ("boundaries", "scripts", "docs", "wording"):
+    for script in ("boundaries", "scripts", "docs", "log_events", "wording"):
         session.run("python", "-m", f"tests.lint.{script}")
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import logging
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,74 +15,9 @@ import structlog
 
 from aioqless.runtime import log
 from tests.pages import ROOT, blocks
-from tests.source import FILES, tree_of
 
 MONITORING = ROOT / "docs" / "monitoring.md"
 LEVELS = ("debug", "info", "warning", "error")
-
-
-def table() -> dict[str, tuple[str, set[str]]]:
-    """Return level and fields of each event on the page."""
-    rows = re.findall(
-        r"^\| `(\w+\.\w+)` \| (debug|info|warning|error) \| (.*?) \| \S",
-        MONITORING.read_text("utf-8"),
-        re.MULTILINE,
-    )
-    return {event: (level, set(re.findall(r"`(\w+)`", fields))) for event, level, fields in rows}
-
-
-def logged() -> Iterator[tuple[str, str, set[str], bool]]:
-    """Yield event, level, fields, and whether there are more, of every log call."""
-    for file in FILES:
-        for node in ast.walk(tree_of(file)):
-            match node:
-                case ast.Call(func=ast.Attribute(value=logger, attr=level)) if (
-                    level in LEVELS and ast.unparse(logger) in ("log", "log.log")
-                ):
-                    named = {keyword.arg for keyword in node.keywords if keyword.arg}
-                    yield (
-                        str(ast.literal_eval(node.args[0])),
-                        level,
-                        named,
-                        any(keyword.arg is None for keyword in node.keywords),
-                    )
-                case ast.Call(
-                    func=ast.Attribute(attr="log"),
-                    args=[ast.Constant(str(level)), ast.Constant(str(event))],
-                ):  # an outage; that of a node has more fields
-                    yield event, level, {str(each.arg) for each in node.keywords}, True
-                case ast.Call(
-                    func=ast.Name("End"),
-                    args=[
-                        ast.Constant(str(level)),
-                        ast.Constant(str(event)),
-                        ast.Dict(keys=keys),
-                    ],
-                ):  # how a run ended
-                    fields = {str(ast.literal_eval(key)) for key in keys if key is not None}
-                    yield event, level, {"seconds", *fields}, False
-
-
-# in one order for all processes of pytest-xdist; that of a set differs
-LOGGED = sorted(logged(), key=lambda call: (*call[:2], sorted(call[2]), call[3]))
-
-
-def test_page_lists_every_event_once_in_order() -> None:
-    listed = re.findall(r"^\| `(\w+\.\w+)` \| \w+ \|", MONITORING.read_text("utf-8"), re.MULTILINE)
-    assert listed == sorted(set(listed))
-
-
-def test_table_of_events_matches_the_code() -> None:
-    assert set(table()) == {event for event, *_ in LOGGED}
-
-
-@pytest.mark.parametrize(("event", "level", "fields", "more"), LOGGED)
-def test_events_have_the_level_and_fields_of_the_table(
-    event: str, level: str, fields: set[str], more: bool
-) -> None:
-    table_level, table_fields = table()[event]
-    assert level == table_level
-    assert fields <= table_fields if more else fields == table_fields
 
 
 @pytest.fixture(autouse=True)
