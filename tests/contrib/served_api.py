@@ -11,21 +11,7 @@ from typing import Any
 import requests
 import uvicorn
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 from starlette.types import ASGIApp
-
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-]
 
 
 class ServedApi(uvicorn.Server):
@@ -71,6 +57,17 @@ class ServedApi(uvicorn.Server):
             headers: Headers of each.
             change: Changes a request before it is sent.
         """
+        # imported here: it takes long, and all processes of a run import this file
+        from schemathesis import GenerationMode
+        from schemathesis.checks import not_a_server_error
+        from schemathesis.specs.openapi import checks
+
+        described = [
+            not_a_server_error,
+            checks.status_code_conformance,
+            checks.content_type_conformance,
+            checks.response_schema_conformance,
+        ]
         statuses: set[int] = set()
         session = requests.Session()
         session.trust_env = False
@@ -91,7 +88,7 @@ class ServedApi(uvicorn.Server):
             change(case)
             answer = case.call(base_url=self.url, session=session, headers=headers)
             statuses.add(answer.status_code)
-            case.validate_response(answer, checks=CHECKS)
+            case.validate_response(answer, checks=described)
 
         ask()
         return statuses

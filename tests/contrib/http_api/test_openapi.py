@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import schemathesis
 from starlette.types import ASGIApp
 
 from aioqless import Client
@@ -37,6 +36,8 @@ def served(redis_url: str) -> Iterator[ServedApi]:
 
 @pytest.fixture(scope="module")
 def described(served: ServedApi) -> Any:
+    import schemathesis  # takes long
+
     return schemathesis.openapi.from_url(f"{served.url}/openapi.json", headers=HEADERS)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
 from starlette.types import ASGIApp
 
 from aioqless import Client
@@ -50,6 +49,8 @@ def headers(served: ServedApi) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def described(served: ServedApi) -> Any:
+    import schemathesis  # takes long
+
     return schemathesis.openapi.from_url(f"{served.url}/openapi.json")
 
 
