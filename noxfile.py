@@ -167,6 +167,9 @@ def long(session: nox.Session) -> None:
 def run_tests(session: nox.Session, *arguments: str) -> None:
     """Run pytest on all processors."""
     install(session, "tests", extras="[private-redis]")
+    if not Path("tests/__pycache__").exists():
+        # One process compiles the tests, and the others load what it has stored.
+        session.run("python", "-m", "pytest", "--collect-only", "-qq", silent=True)
     processes = str((os.cpu_count() or 1) * 2)  # tests wait for servers much of their time
     session.run(
         "python", "-m", "pytest", "-n", processes, "--no-loadscope-reorder", *SLOWEST, *arguments
