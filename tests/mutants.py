@@ -6,6 +6,8 @@ deleted tests find, until there are 20. The remaining tests must find each of th
 
     python -m tests.mutants --before 1a2b3c4 --source aioqless/lua --tests tests/lua tests/model
 
+Of Python, only lines are drawn that the deleted tests execute in their own process.
+
 Deleted tests are those of the folders that the commit `--before` has and the working tree has not,
 by name. One line is printed for each mutant that they find, and the exit code is 1 if the
 remaining tests of the folders miss one.
@@ -23,13 +25,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 SEED = 20261128
+LINES = "MUTANTS_LINES"  # in the environment: the file to which executed lines are written
 PATIENCE = 900  # seconds of one run of pytest; a mutant that hangs is found
 # An operator or value, and what it becomes; only outside of strings and comments.
 CHANGES = {
@@ -87,8 +93,16 @@ class Mutant:
         return f"{self.file}:{self.number}: {self.line.strip() or '(left out)'}"
 
 
-def mutants(folder: Path, sources: Sequence[str]) -> Iterator[Mutant]:
-    """Yield the mutants of the source in random order, at most one for each line."""
+def mutants(
+    folder: Path, sources: Sequence[str], executed: Collection[str] | None = None
+) -> Iterator[Mutant]:
+    """Yield the mutants of the source in random order, at most one for each line.
+
+    Args:
+        folder: The root of the project.
+        sources: Files or folders in it.
+        executed: Lines of Python that are drawn, such as `aioqless/worker/runner.py:7`; None: all.
+    """
     files = sorted(
         file
         for source in sources
@@ -101,6 +115,9 @@ def mutants(folder: Path, sources: Sequence[str]) -> Iterator[Mutant]:
     chance = random.Random(SEED)
     chance.shuffle(lines)
     for file, number, line in lines:
+        name = f"{file.relative_to(folder)}:{number}"
+        if file.suffix == ".py" and executed is not None and name not in executed:
+            continue
         # quoted text and comments keep their length and match nothing
         code = _QUOTED.sub(lambda found: "\0" * len(found[0]), line)
         possible = [
@@ -159,6 +176,12 @@ class Tree:
         listed = self._pytest("--collect-only", "-q", *existing).stdout
         return [line for line in listed.splitlines() if "::" in line]
 
+    def executed(self, tests: Sequence[str]) -> set[str]:
+        """Return the lines of the package that the tests execute, as `aioqless/x.py:7`."""
+        lines = self._folder / "executed.txt"
+        self._pytest("-q", "-p", "tests.mutants", *tests, environment={LINES: str(lines)})
+        return set(lines.read_text("utf-8").splitlines())
+
     def finds(self, mutant: Mutant, tests: Sequence[str]) -> bool:
         """Return whether one of the tests fails with a mutant."""
         file = self._folder / mutant.file
@@ -171,16 +194,49 @@ class Tree:
         finally:
             file.write_text(original, "utf-8")
 
-    def _pytest(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def _pytest(
+        self, *words: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
             cwd=self._folder,
-            env=os.environ | {"PYTHONPATH": str(self._folder)},
+            env=os.environ | {"PYTHONPATH": str(self._folder)} | (environment or {}),
             capture_output=True,
             text=True,
             timeout=PATIENCE,
             check=False,
         )
+
+
+def pytest_sessionstart() -> None:
+    """Begin to trace; this file is a plugin of pytest, too."""
+    if LINES in os.environ:
+        threading.settrace(_trace)
+        sys.settrace(_trace)
+
+
+def pytest_sessionfinish() -> None:
+    """Write the lines that were executed."""
+    if LINES in os.environ:
+        sys.settrace(None)
+        package = f"{Path.cwd()}/aioqless/"
+        lines = (
+            f"{name.removeprefix(f'{Path.cwd()}/')}:{number}"
+            for name, number in _executed
+            if name.startswith(package)
+        )
+        Path(os.environ[LINES]).write_text("\n".join(sorted(lines)), "utf-8")
+
+
+def _trace(frame: FrameType, event: str, _: object) -> Any:
+    name = frame.f_code.co_filename
+    if "/aioqless/" not in name:
+        return None
+    _executed.add((name, frame.f_lineno))
+    return _trace
+
+
+_executed: set[tuple[str, int]] = set()
 
 
 def git(folder: Path, *words: str) -> str:
@@ -221,7 +277,8 @@ def main() -> int:
             return mutant, found, found and after.finds(mutant, chosen.tests)
 
         found, missed = 0, 0
-        drawn = iter(mutants(ROOT, chosen.source))
+        executed = before.executed(deleted)
+        drawn = iter(mutants(ROOT, chosen.source, executed))
         with ThreadPoolExecutor(chosen.processes) as pool:
             while found < chosen.count and (
                 batch := list(itertools.islice(drawn, chosen.processes))
