@@ -1,1 +1,0 @@
-"""Data of one version in Redis is processed by later versions."""
