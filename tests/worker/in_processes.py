@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-import signal
 import socket
 import subprocess
 import threading
@@ -221,22 +220,6 @@ def context(job: Job[Any]) -> None:
     )
 
 
-@job(klass="Call", executor="process")
-async def calls(job: Job[Any]) -> None:
-    await job.heartbeat()
-
-
-class Elder:
-    """A handler class of an older qless library."""
-
-    @staticmethod
-    def process(job: Job[Any]) -> None:
-        job.data["elder"] = os.getpid()
-
-
-elder = job(klass="Elder", executor="process")(Elder)
-
-
 @bulk_job(klass="TakeRows", queue="mail", size=3, within=1, executor="process", result_ttl=60)
 def take_rows(jobs: list[Job[Any]]) -> list[int | Exception]:
     for each in jobs:
@@ -244,12 +227,6 @@ def take_rows(jobs: list[Job[Any]]) -> list[int | Exception]:
         each.data["seen"] = len(jobs)
     pids: list[int | Exception] = [os.getpid()] * (len(jobs) - 1)
     return [*pids, Fail("the third")]
-
-
-@bulk_job(klass="Poisoned", queue="mail", size=100, within=1)
-async def poisoned(jobs: list[Job[Any]]) -> None:
-    if any(each.data["number"] == 13 for each in jobs):
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @job(klass="Length", executor="process", result_ttl=60)

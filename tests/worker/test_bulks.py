@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -21,7 +19,6 @@ from aioqless import (
     Client,
     Fail,
     Inject,
-    InvalidData,
     Job,
     JobFailed,
     NewJob,
@@ -129,17 +126,6 @@ async def test_bulk_is_one_slot_and_its_jobs_have_locks_of_their_own(
         assert len(set(fences)) == 3
         rows.end.set()
         await until(lambda: not worker.running)
-
-
-async def test_many_bulks_run_one_after_another_in_one_slot(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    rows = Rows(size=50)
-    rows.end.set()
-    await client.queue("mail").put_many(rows.handler.data(Row(n)) for n in range(500))
-    async with work(rows.handler, concurrency=1):
-        await until(lambda: len(lines.of("job.completed")) == 500)
-    assert [len(jobs) for jobs in rows.calls] == [50] * 10
 
 
 # Outcomes
@@ -295,20 +281,6 @@ async def test_canceled_job_is_ignored_and_the_others_complete(
     assert rows.canceled == 0
 
 
-async def test_job_that_an_operator_timed_out_runs_alone_and_the_others_complete(
-    client: Client, work: Work, until: Until
-) -> None:
-    rows = Rows()
-    async with work(rows.handler, poll=0.1):
-        jids = await put(client, rows.handler, 3)
-        await until(lambda: rows.calls)
-        await client.jobs.unlock(jids[1])
-        rows.end.set()
-        for jid in jids:
-            await after(client, until, jid, "complete")
-    assert rows.numbers == [[0, 1, 2], [1]]
-
-
 async def test_handler_is_canceled_when_all_its_jobs_are(
     client: Client, work: Work, until: Until
 ) -> None:
@@ -437,67 +409,6 @@ async def test_bulk_runs_in_one_process(
         assert output == [1]
 
 
-async def test_worker_without_the_handler_gets_the_jobs_singly(
-    client: Client, work: Work, until: Until
-) -> None:
-    rows = Rows(within=0.2)
-    running: list[str] = []
-    end = asyncio.Event()
-
-    @job(klass="Rows")
-    async def single(job: Job[Any]) -> None:
-        running.append(job.jid)
-        await end.wait()
-
-    jids = await put(client, rows.handler, 3)
-    async with work(single, concurrency=2, poll=0.1):
-        await until(lambda: len(running) == 2)
-        end.set()
-        for jid in jids:
-            await after(client, until, jid, "complete")
-
-
-@pytest.mark.long
-async def test_killed_worker_loses_all_and_they_run_alone(
-    client: Client, redis_url: str, work: Work, until: Until
-) -> None:
-    """A worker is killed with 100 locks; a poison job among them takes no others with it twice."""
-    for option in ("heartbeat", "grace-period"):
-        await client.config.set(option, 1)
-    jids = await client.queue("mail").put_many(
-        in_processes.poisoned.data({"number": n}) for n in range(100)
-    )
-    code = (
-        "import asyncio, sys; from aioqless import Client, Settings, Worker\n"
-        "from tests.worker import in_processes\n"
-        "async def main():\n"
-        "    async with Client(sys.argv[1], namespace=sys.argv[2]) as client:\n"
-        "        settings = Settings(concurrency=1, poll=0.1)\n"
-        "        await Worker(client, in_processes.poisoned, settings=settings).run()\n"
-        "asyncio.run(main())"
-    )
-    deaths = 0
-
-    async def is_over() -> bool:
-        return process.returncode is not None or await state_of(client, jids[13]) == "failed"
-
-    while await state_of(client, jids[13]) != "failed":
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", code, redis_url, client.namespace
-        )
-        await until(is_over, 60)
-        deaths += process.returncode == -signal.SIGKILL
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert deaths >= 2
-    async with work(in_processes.poisoned, poll=0.1):
-        for jid in jids[:13] + jids[14:]:
-            done = await after(client, until, jid, "complete")
-            # With the others; alone; and once more if its outcome was on its way at a death.
-            assert [event["what"] for event in done.events].count("popped") <= 3
-
-
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -528,8 +439,3 @@ def test_functions_that_do_not_take_a_list_are_refused() -> None:
 
         @job(size=5)  # type: ignore[call-overload]
         async def single(job: Job[Row]) -> None: ...
-
-
-async def test_put_checks_data(client: Client) -> None:
-    with pytest.raises(InvalidData, match="number"):
-        await client.put(Rows().handler.data({"number": "x"}))

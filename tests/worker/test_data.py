@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import msgspec
 import pydantic
 import pytest
 
@@ -14,19 +13,6 @@ from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.in_processes import again
 from tests.worker.states import after
-
-
-async def test_changed_data_is_stored_when_the_job_completes(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Count")
-    async def count(job: Job[Any]) -> None:
-        job.data["n"] += 1
-
-    jid = await client.queue("mail").put(count, {"n": 1, "rest": []})
-    async with work(count):
-        done = await after(client, until, jid, "complete")
-    assert done.data == {"n": 2, "rest": []}
 
 
 @pytest.mark.parametrize("end", [Retry(delay=60), Snooze(60)])
@@ -43,21 +29,6 @@ async def test_changed_data_is_stored_when_the_handler_asks_to_run_again(
         later = await after(client, until, jid, "scheduled")
     assert later.data == {"page": 2, "rest": []}
     assert later.remaining == (4 if isinstance(end, Retry) else 5)
-
-
-async def test_handler_that_takes_no_data_can_set_keys(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Walk", retries=1)
-    async def walk(job: Job) -> None:
-        job.data["page"] = job.data.get("page", 0) + 1
-        if job.data["page"] == 1:
-            raise Snooze(0.001)
-
-    jid = await client.queue("mail").put(walk.data())
-    async with work(walk):
-        done = await after(client, until, jid, "complete")
-    assert done.data == {"page": 2}
 
 
 async def test_handler_that_takes_no_data_can_set_keys_after_a_refresh(
@@ -112,121 +83,6 @@ async def test_changed_data_of_a_process_is_stored_when_its_handler_asks_to_run_
     async with work(again):
         later = await after(client, until, jid, "scheduled")
     assert later.data == {"page": 2, "snoozes": snoozes}
-
-
-async def test_changed_data_is_stored_when_the_last_retry_is_used(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Page")
-    async def page(job: Job[Any]) -> None:
-        job.data = 2
-        raise Retry(delay=0)
-
-    jid = await client.queue("mail").put(page, 1, retries=0)
-    async with work(page):
-        failed = await after(client, until, jid, "failed")
-    assert failed.data == 2
-
-
-async def test_data_is_as_it_was_after_an_error(client: Client, work: Work, until: Until) -> None:
-    @job(klass="Page", retry_on=ValueError, backoff=lambda used: 60)
-    async def page(job: Job[Any]) -> None:
-        job.data = 2
-        raise ValueError
-
-    jid = await client.queue("mail").put(page, 1)
-    async with work(page):
-        later = await after(client, until, jid, "scheduled")
-    assert later.data == 1
-
-
-async def test_retry_with_data_that_cannot_be_stored_fails_the_job(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Page")
-    async def page(job: Job[Any]) -> None:
-        job.data = object()
-        raise Retry(delay=0)
-
-    jid = await client.queue("mail").put(page, 1)
-    async with work(page):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "mail-InvalidData"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{ "a" : [ ], "n": 12345678901234567890, "f": 1.0 }',
-        "[]",
-        '"ä\\u00e4"',
-        "1.50",
-        '{"a":{},"a":1}',
-    ],
-)
-async def test_unchanged_data_is_kept_byte_for_byte(
-    client: Client, work: Work, until: Until, text: str
-) -> None:
-    read = []
-
-    @job(klass="Look")
-    async def look(job: Job[Any]) -> None:
-        read.append(job.data)
-
-    jid = await client.queue("mail").put(look, msgspec.Raw(text.encode()))
-    async with work(look):
-        done = await after(client, until, jid, "complete")
-    assert done.raw_data == text and len(read) == 1
-
-
-@pytest.mark.parametrize("text", ["NaN", '{"a": "\\ud800"}', "[1e999]"])
-async def test_unusual_data_of_other_clients_is_readable(
-    client: Client, work: Work, until: Until, text: str
-) -> None:
-    @job(klass="Look")
-    async def look(job: Job[Any]) -> None:
-        job.data  # noqa: B018
-
-    jid = await client.queue("mail").put(look)
-    await client.redis.hset(f"{client.namespace}:j:{jid}", "data", text)
-    async with work(look):
-        done = await after(client, until, jid, "complete")
-    assert done.raw_data == text
-
-
-@dataclasses.dataclass
-class Point:
-    x: int
-    y: int = 0
-
-
-async def test_typed_data_keeps_unknown_fields(client: Client, work: Work, until: Until) -> None:
-    @job(klass="Move")
-    async def move(job: Job[Point]) -> None:
-        if job.jid == "moves":
-            job.data.x += 1
-
-    text = '{"x": 1, "y": 2, "added": [ ]}'
-    await client.queue("mail").put(move, msgspec.Raw(text.encode()), jid="stays")
-    await client.queue("mail").put(move, msgspec.Raw(text.encode()), jid="moves")
-    async with work(move):
-        assert (await after(client, until, "stays", "complete")).raw_data == text
-        assert (await after(client, until, "moves", "complete")).data == {
-            "x": 2,
-            "y": 2,
-            "added": [],
-        }
-
-
-async def test_unserializable_data_fails_the_job(client: Client, work: Work, until: Until) -> None:
-    @job(klass="Spoil")
-    async def spoil(job: Job[Any]) -> None:
-        job.data["object"] = object()
-
-    jid = await client.queue("mail").put(spoil, {})
-    async with work(spoil):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "mail-InvalidData" and failed.data == {}
 
 
 async def test_jid_of_a_job_put_by_a_handler_is_a_string_everywhere(

@@ -124,15 +124,6 @@ async def test_jobs_run_in_at_most_the_configured_number_of_processes(
     ).remaining == 5
 
 
-async def test_class_handler_runs_in_a_process(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    jid = await client.queue("mail").put("Elder", {})
-    async with work(in_processes.elder):
-        await until(lambda: lines.of("job.completed"))
-    assert (await found(client, jid)).data["elder"] != os.getpid()
-
-
 @pytest.mark.parametrize(
     ("what", "group", "told"),
     [
@@ -151,16 +142,6 @@ async def test_exception_in_a_process_fails_the_job_with_its_traceback(
     failed, message = await failure_of(client, jid)
     assert failed == group and told in message
     assert ("raises" in message) == (what != "returned") and "inside.py" not in message
-
-
-async def test_invalid_data_fails_the_job_of_a_process(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    jid = await client.queue("mail").put("Resize", {"width": 5})
-    async with work(in_processes.resize):
-        await until(lambda: lines.of("job.failed"))
-    group, message = await failure_of(client, jid)
-    assert group == "mail-InvalidData" and "path" in message
 
 
 @pytest.mark.parametrize(
@@ -191,39 +172,6 @@ async def test_context_variables_reach_processes_if_they_can_be_pickled(
     data = (await found(client, jid)).data
     assert data["bound"] == {"jid": jid, "klass": "Context", "queue": "mail", "worker": worker.name}
     assert (data["tenant"], data["unsent"]) == ("ann", "nothing")
-
-
-async def test_context_variables_reach_threads(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    seen = []
-
-    @middleware
-    async def tenant(job: Job[Any], call: Any) -> Any:
-        in_processes.TENANT.set("ann")
-        return await call()
-
-    @job(klass="Thread")
-    def thread(job: Job[Any]) -> None:
-        seen.append(in_processes.TENANT.get())
-
-    await client.queue("mail").put(thread)
-    async with work(thread, tenant):
-        await until(lambda: lines.of("job.completed"))
-    assert seen == ["ann"]
-
-
-async def test_calls_that_need_redis_are_refused_in_a_process_with_a_hint(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    jid = await client.queue("mail").put("Call", {})
-    async with work(in_processes.calls):
-        await until(lambda: lines.of("job.failed"))
-    group, message = await failure_of(client, jid)
-    assert (
-        group == "mail-AioqlessError"
-        and "heartbeat: a job in a process of its own has no connection to Redis" in message
-    )
 
 
 # Stopping

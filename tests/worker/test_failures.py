@@ -4,35 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from aioqless import Client, Fail, Job, Retry, job
 from tests.conftest import Until
-from tests.worker.conftest import Lines, Work
+from tests.worker.conftest import Work
 from tests.worker.states import after
 
 # Failing
-
-
-async def test_fail_uses_the_given_group(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise Fail("no postcode", group="bad-address")
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet) as worker:
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and (failed.failure.group, failed.failure.message) == (
-        "bad-address",
-        "no postcode",
-    )
-    assert failed.failure.worker == worker.name
-    assert lines.of("job.failed", jid=jid, group="bad-address", message="no postcode")
 
 
 async def test_exception_fails_in_its_own_group_with_a_traceback_that_begins_at_the_handler(
@@ -77,17 +56,6 @@ async def test_sys_exit_in_a_handler_fails_the_job_and_not_the_worker(
         assert worker.healthy
 
 
-async def test_base_exception_group_fails_the_job(client: Client, work: Work, until: Until) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise BaseExceptionGroup("both", [GeneratorExit(), ValueError()])
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "mail-BaseExceptionGroup"
-
-
 async def test_cancellation_by_the_handler_itself_fails_the_job(
     client: Client, work: Work, until: Until
 ) -> None:
@@ -101,37 +69,6 @@ async def test_cancellation_by_the_handler_itself_fails_the_job(
     async with work(greet):
         failed = await after(client, until, jid, "failed")
     assert failed.failure and failed.failure.group == "mail-CancelledError"
-
-
-@pytest.mark.parametrize(("name", "group"), [("a\nb", "mail-a?b"), ("x" * 600, "x" * 512)])
-async def test_exception_name_that_is_no_valid_group_is_adapted(
-    client: Client, work: Work, until: Until, name: str, group: str
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise type(name, (Exception,), {})
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == group
-
-
-@pytest.mark.parametrize(
-    "error",
-    [ValueError("\ud800 \x00"), Fail("\udfff", group="typo"), Retry("\ud800", group="typo")],
-)
-async def test_message_with_surrogates_is_escaped(
-    client: Client, work: Work, until: Until, error: Exception
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise error
-
-    jid = await client.queue("mail").put(greet, retries=0)
-    async with work(greet):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and "\\ud" in failed.failure.message
 
 
 async def test_outcome_refused_by_redis_fails_the_job(
@@ -168,71 +105,3 @@ async def test_outcome_exception_without_init_is_recognized_by_its_class(
     async with work(greet):
         failed = await after(client, until, jid, "failed")
     assert failed.remaining == 4 and failed.failure and failed.failure.group == "mail-Bad"
-
-
-async def test_unknown_klass_fails_in_its_own_group_and_can_be_retried(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
-    jid = await client.queue("mail").put("os.system", "rm -rf /")
-    async with work(unknown_klass_timeout=0):
-        failed = await after(client, until, jid, "failed")
-        assert failed.failure and failed.failure.group == "mail-UnknownKlass"
-        assert "there is no handler for klass 'os.system'" in failed.failure.message
-    assert await client.queue("mail").unfail("mail-UnknownKlass") == 1
-
-
-async def test_invalid_data_fails_in_its_own_group(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Resize")
-    async def resize(job: Job[Any], path: str) -> None: ...
-
-    jid = await client.queue("mail").put("Resize", {"path": 7})  # as another client would
-    async with work(resize):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "mail-InvalidData"
-    assert "Expected `str`, got `int`" in failed.failure.message
-
-
-async def test_malformed_json_fails_only_when_the_data_is_read(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Look")
-    async def look(job: Job[Any]) -> None:
-        if job.jid == "reads":
-            job.data  # noqa: B018
-
-    for jid in ("reads", "ignores"):
-        await client.queue("mail").put(look, jid=jid)
-        await client.redis.hset(f"{client.namespace}:j:{jid}", "data", "{nonsense")
-    async with work(look):
-        failed = await after(client, until, "reads", "failed")
-        await after(client, until, "ignores", "complete")
-    assert failed.failure and failed.failure.group == "mail-InvalidData"
-
-
-# Threads
-
-
-@pytest.mark.parametrize(
-    "backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")]
-)
-async def test_invalid_backoff_fails_the_job_and_not_the_worker(
-    client: Client, work: Work, until: Until, backoff: Callable[[int], Any]
-) -> None:
-    @job(klass="Greet", retry_on=(LookupError,), backoff=backoff)
-    async def greet(job: Job[Any]) -> None:
-        raise LookupError("no such word")
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet) as worker:
-        failed = await after(client, until, jid, "failed")
-        assert worker.healthy
-    assert failed.failure and failed.failure.group in (
-        "mail-ZeroDivisionError",
-        "mail-TypeError",
-        "mail-ValueError",
-    )

@@ -32,10 +32,6 @@ async def plain(job: Job[Any]) -> None:
 async def daily(job: Job[Any]) -> None: ...
 
 
-@job(klass="Often", every=60)
-async def often(job: Job[Any]) -> None: ...
-
-
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     seen.clear()
@@ -64,12 +60,6 @@ async def test_default_is_not_served_if_every_handler_names_a_queue(
     await burst(client, letter, daily)
     assert lines.of("worker.started", queues=("mail", "reports"))
     assert seen == ["mail"] and await client.queue("default").length() == 1
-
-
-async def test_recurring_jobs_come_into_a_queue_that_is_served(client: Client) -> None:
-    await burst(client, daily, often)
-    found = {each.jid: each.queue async for each in client.recurring.all()}
-    assert found == {"Daily": "reports", "Often": "default"}
 
 
 async def test_queue_of_a_handler_with_a_star_in_its_name_is_no_pattern(client: Client) -> None:

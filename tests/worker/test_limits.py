@@ -56,21 +56,6 @@ async def test_two_workers_run_jobs_of_a_key_one_at_a_time_in_order_without_dela
     assert runs.index(next(run for run in runs if run[0] == "free")) < 5
 
 
-async def test_two_workers_keep_the_concurrency_limit_of_a_key(
-    client: Client, work: Work, until: Until
-) -> None:
-    await client.queue("mail").put_many(
-        NewJob(visit, limit_key=Key("k"), max_concurrency=3) for _ in range(30)
-    )
-    async with (
-        Client(client.url, namespace=client.namespace) as other,
-        work(visit),
-        work(visit, using=other),
-    ):
-        await until(lambda: len(runs) == 30)
-    assert max(concurrency) == 3
-
-
 @pytest.mark.parametrize("of", ["key", "queue"])
 async def test_rate_limited_job_starts_as_soon_as_the_limit_allows(
     client: Client, work: Work, until: Until, idle: Idle, of: str

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, job
+from aioqless import Client, Job, job
 from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
@@ -99,26 +99,6 @@ async def test_job_of_a_late_reply_runs_only_if_its_lock_is_still_held(
 # Renewed locks
 
 
-async def test_job_may_run_much_longer_than_its_lock(
-    client: Client, work: Work, until: Until, stay: Stay, lines: Lines
-) -> None:
-    await client.config.set("heartbeat", 2.4)  # busy machines may stall for two thirds of it
-    await client.config.set("grace-period", 0)
-    jid = await client.queue("mail").put(stay.handler)
-
-    async def is_renewed() -> bool:
-        assert await client.queue("mail").pop(worker="rival") == []  # it takes any expired lock
-        return stay.began[0].expires > first + 3
-
-    async with work(stay.handler):
-        await until(lambda: stay.began)
-        first = stay.began[0].expires
-        await until(is_renewed)
-        stay.end.set()
-        await until(lambda: lines.of("job.completed", jid=jid))
-    assert len(stay.began) == 1 and not lines.of("worker.loop_blocked", jid=jid)
-
-
 async def test_worker_that_was_idle_renews_a_lock_shorter_than_its_longest_pause(
     client: Client,
     work: Work,
@@ -188,25 +168,6 @@ async def test_locks_of_different_durations_are_renewed_accordingly(
 
         await until(is_left_alone)  # a renewal of the short lock may have been on its way
         stay.end.set()
-
-
-async def test_handler_can_renew_its_lock_and_store_its_data(
-    client: Client, work: Work, until: Until
-) -> None:
-    stored: list[Any] = []
-
-    @job(klass="Page")
-    async def page(job: Job[Any]) -> None:
-        job.data["page"] = 2
-        before = job.expires
-        stored.append(await job.heartbeat() >= before)
-        found = await client.jobs.get(job.jid)
-        stored.append(found.data if found else None)
-
-    await client.queue("mail").put(page, {"page": 1})
-    async with work(page):
-        await until(lambda: len(stored) == 2)
-    assert stored == [True, {"page": 2}]
 
 
 async def test_lock_that_expired_is_renewed_within_the_grace_period(
@@ -294,20 +255,6 @@ async def test_canceled_job_stops_its_handler(
     assert lines.of("job.lock_lost", jid=jid)
 
 
-async def test_moved_job_stops_its_handler(
-    client: Client, work: Work, until: Until, stay: Stay
-) -> None:
-    jid = await client.queue("mail").put(stay.handler)
-    async with work(stay.handler):
-        await until(lambda: stay.began)
-        found = await client.jobs.get(jid)
-        assert found
-        await found.move("billing")
-        await until(lambda: stay.stopped == [jid])
-    moved = await client.jobs.get(jid)
-    assert moved and (moved.state, moved.queue) == ("waiting", "billing")
-
-
 async def test_operator_timeout_stops_the_handler_and_puts_the_job_first(
     client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
@@ -354,61 +301,6 @@ async def test_job_popped_again_by_the_worker_that_lost_it_waits_for_its_former_
         ends[0].set()
         await until(lambda: lines.of("job.completed", jid=jid))
     assert runs == ["began", "ended", "began", "ended"]
-
-
-async def test_two_workers_of_a_queue_run_each_job_once(
-    client: Client, work: Work, until: Until
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Share")
-    async def share(job: Job[Any]) -> None:
-        ran.append(job.jid)
-        await asyncio.sleep(0.001)
-
-    async with (
-        Client(client.url, namespace=client.namespace) as other,
-        work(share),
-        work(share, using=other),
-    ):
-        jids = await client.queue("mail").put_many(NewJob(share) for _ in range(150))
-        await until(lambda: len(ran) >= 150)
-    assert sorted(ran) == sorted(jids)
-
-
-async def test_job_of_a_dead_worker_runs_again_and_uses_a_retry(
-    client: Client, work: Work, until: Until
-) -> None:
-    remaining = []
-
-    @job(klass="Share")
-    async def share(job: Job[Any]) -> None:
-        remaining.append(job.remaining)
-
-    await client.config.set("grace-period", 0)
-    jid = await client.queue("mail").put(share, retries=3)
-    assert await client.queue("mail").pop(worker="dead")
-    await expire_lock(client, jid)
-    async with work(share):
-        await until(lambda: remaining)
-    assert remaining == [2]
-
-
-async def test_job_that_kills_every_worker_fails_finally(
-    client: Client, work: Work, until: Until
-) -> None:
-    await client.config.set("grace-period", 0)
-    jid = await client.queue("mail").put("Poison", retries=1)
-    for _ in range(2):
-        assert await client.queue("mail").pop(worker="dead")
-        await expire_lock(client, jid)
-    async with work():
-
-        async def has_failed() -> bool:
-            failed = await client.jobs.get(jid)
-            return bool(failed and failed.failure and failed.failure.group == "failed-retries-mail")
-
-        await until(has_failed)
 
 
 async def test_job_canceled_while_the_subscription_was_down_is_stopped_after_it_reconnects(

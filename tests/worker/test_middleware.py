@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import aioqless
-from aioqless import AioqlessError, Client, Fail, Inject, Job, Retry, Worker, job, resource
+from aioqless import Client, Fail, Inject, Job, Retry, Worker, job, resource
 from aioqless.handlers import CallNext
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
@@ -52,11 +52,6 @@ async def test_handler_receives_resources_and_the_client(
     (_, first, was_open, its_client), (_, second, *_) = seen
     assert first is second and was_open and its_client is client
     assert not first.open
-
-
-async def test_worker_with_a_missing_resource_does_not_start(client: Client) -> None:
-    with pytest.raises(AioqlessError, match="store takes a Pool as pool"):
-        Worker(client, store)
 
 
 async def test_worker_with_a_failing_resource_pops_nothing(client: Client, lines: Lines) -> None:

@@ -37,16 +37,6 @@ async def test_put_wakes_the_worker(client: Client, work: Work, until: Until, id
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_each_of_several_puts_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    async with work(note) as worker:
-        for count in range(1, 6):
-            await idle(worker)
-            await client.queue("mail").put(note)
-            await until(lambda: len(ran) == count, SOON)  # noqa: B023
-
-
 async def test_worker_that_gets_jobs_one_by_one_neither_pops_twice_nor_subscribes_for_each(
     client: Client, work: Work, until: Until, idle: Idle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,24 +83,6 @@ async def test_put_by_another_qless_client_soon_after_a_job_wakes_the_worker(
         await until(lambda: ran == ["a", "from-ruby"], SOON)
 
 
-async def test_put_many_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    async with work(note) as worker:
-        await idle(worker)
-        await client.queue("mail").put_many(NewJob(note) for _ in range(150))
-        await until(lambda: len(ran) == 150, SOON)
-
-
-async def test_put_into_any_subscribed_queue_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    async with work(note, queues=("mail", "billing")) as worker:
-        await idle(worker)
-        await client.queue("billing").put(note, jid="a")
-        await until(lambda: ran == ["a"], SOON)
-
-
 async def test_put_by_another_qless_client_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
@@ -118,48 +90,6 @@ async def test_put_by_another_qless_client_wakes_the_worker(
         await idle(worker)
         await foreign.put(client.redis, client.namespace, "mail", "from-ruby", "Note")
         await until(lambda: ran == ["from-ruby"], SOON)
-
-
-async def test_delayed_put_by_another_qless_client_wakes_the_worker_on_time(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    async with work(note) as worker:
-        await idle(worker)
-        await foreign.put(client.redis, client.namespace, "mail", "from-ruby", "Note", delay=0.3)
-        await until(lambda: ran == ["from-ruby"], SOON)
-
-
-async def test_retried_failed_job_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.queue("mail").put(note, jid="a")
-    (failing,) = await client.queue("mail").pop()
-    await failing.fail("no such word", group="typo")
-    async with work(note) as worker:
-        await idle(worker)
-        assert await client.queue("mail").unfail("typo") == 1
-        await until(lambda: ran == ["a"], SOON)
-
-
-async def test_moved_job_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    jid = await client.queue("elsewhere").put(note, jid="a")
-    async with work(note) as worker:
-        await idle(worker)
-        await (await jid.job()).move("mail")
-        await until(lambda: ran == ["a"], SOON)
-
-
-async def test_job_that_another_worker_sends_to_a_next_queue_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.queue("elsewhere").put(note, jid="a")
-    (running,) = await client.queue("elsewhere").pop()
-    async with work(note) as worker:
-        await idle(worker)
-        await running.complete("mail")
-        await until(lambda: ran == ["a"], SOON)
 
 
 async def test_completed_dependency_wakes_the_worker(
@@ -187,41 +117,6 @@ async def test_removed_dependency_wakes_the_worker(
         await until(lambda: ran == ["second"], SOON)
 
 
-@pytest.mark.parametrize("verb", ["retry", "release"])
-async def test_released_job_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle, verb: str
-) -> None:
-    await client.queue("mail").put(note, jid="a")
-    (running,) = await client.queue("mail").pop()
-    async with work(note) as worker:
-        await idle(worker)
-        await getattr(running, verb)()
-        await until(lambda: ran == ["a"], SOON)
-
-
-async def test_timed_out_job_of_another_worker_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.queue("mail").put(note, jid="a")
-    (running,) = await client.queue("mail").pop()
-    async with work(note) as worker:
-        await idle(worker)
-        await running.unlock()
-        await until(lambda: ran == ["a"], SOON)
-
-
-async def test_resumed_queue_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.queue("mail").pause()
-    await client.queue("mail").put(note, jid="a")
-    async with work(note) as worker:
-        await idle(worker)
-        assert ran == []
-        await client.queue("mail").resume()
-        await until(lambda: ran == ["a"], SOON)
-
-
 async def test_delayed_job_starts_on_time(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
@@ -234,33 +129,6 @@ async def test_delayed_job_starts_on_time(
     assert time.monotonic() - began > 0.05
 
 
-async def test_delayed_retry_starts_on_time(client: Client, work: Work, until: Until) -> None:
-    from aioqless import Retry
-
-    times = []
-
-    @job(klass="Again")
-    async def again(job: Job[Any]) -> None:
-        times.append(time.monotonic())
-        if len(times) == 1:
-            raise Retry(delay=0.2)
-
-    await client.queue("mail").put(again)
-    async with work(again):
-        await until(lambda: len(times) == 2, SOON)
-    assert 0.2 <= times[1] - times[0] < SOON
-
-
-async def test_recurring_job_starts_on_time_each_time(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    async with work(note) as worker:
-        await idle(worker)
-        every = await client.queue("mail").recur(note, every=1, jid="tick")
-        await until(lambda: ran[:2] == ["tick-1", "tick-2"], SOON)
-        await every.cancel()
-
-
 async def test_expired_lock_of_a_dead_worker_wakes_the_worker(
     client: Client, work: Work, until: Until
 ) -> None:
@@ -270,15 +138,6 @@ async def test_expired_lock_of_a_dead_worker_wakes_the_worker(
     assert await client.queue("mail").pop(worker="dead")
     async with work(note):
         await until(lambda: ran == ["a"], SOON)
-
-
-async def test_job_put_before_the_subscription_is_found(
-    client: Client, work: Work, until: Until
-) -> None:
-    for jid in ("a", "b", "c"):
-        await client.queue("mail").put(note, jid=jid)
-        async with work(note):
-            await until(lambda: jid in ran, SOON)  # noqa: B023
 
 
 async def test_broken_subscription_is_renewed(

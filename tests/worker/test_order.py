@@ -10,7 +10,7 @@ import pytest
 from aioqless import Client, Job, NewJob, job
 from aioqless.worker.subscriptions import ORDERS
 from tests.conftest import Until
-from tests.worker.conftest import Lines, Work
+from tests.worker.conftest import Work
 
 
 async def put_the_example(client: Client) -> None:
@@ -67,43 +67,6 @@ async def test_rotation_continues_while_slots_become_free_one_by_one(
     assert " ".join(ran) == "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5"
 
 
-async def test_jobs_of_a_queue_run_by_priority_then_by_age(
-    client: Client, work: Work, until: Until
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Note")
-    async def note(job: Job[Any]) -> None:
-        ran.append(job.jid)
-
-    for jid, priority in (("b", 0), ("c", 0), ("d", 5), ("a", -5)):
-        await client.queue("mail").put(note, jid=jid, priority=priority)
-    async with work(note, concurrency=1):
-        await until(lambda: len(ran) == 4)
-    assert "".join(ran) == "abcd"
-
-
-@pytest.mark.parametrize("concurrency", [1, 3])
-async def test_concurrency_is_not_exceeded(
-    client: Client, work: Work, until: Until, concurrency: int
-) -> None:
-    inside, most, ran = 0, 0, 0
-
-    @job(klass="Count")
-    async def count(job: Job[Any]) -> None:
-        nonlocal inside, most, ran
-        inside += 1
-        most = max(most, inside)
-        await asyncio.sleep(0.002)
-        inside -= 1
-        ran += 1
-
-    await client.queue("mail").put_many(NewJob(count) for _ in range(40))
-    async with work(count, concurrency=concurrency):
-        await until(lambda: ran == 40)
-    assert most == concurrency
-
-
 async def test_worker_locks_no_jobs_beyond_its_free_slots(
     client: Client, work: Work, until: Until
 ) -> None:
@@ -116,43 +79,6 @@ async def test_worker_locks_no_jobs_beyond_its_free_slots(
         await until(lambda: len(worker.running) == 2)
         counts = await client.queue("mail").counts()
         assert (counts.running, counts.waiting) == (2, 3)
-
-
-async def test_queues_without_subscription_are_not_popped(
-    client: Client, work: Work, until: Until
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Note")
-    async def note(job: Job[Any]) -> None:
-        ran.append(job.queue)
-
-    await client.queue("billing").put(note)
-    await client.queue("mail").put(note)
-    async with work(note):
-        await until(lambda: ran)
-    assert ran == ["mail"] and await client.queue("billing").length() == 1
-
-
-async def test_max_concurrency_of_a_queue_applies_to_all_workers_together(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    inside, most, ran = 0, 0, 0
-
-    @job(klass="Count")
-    async def count(job: Job[Any]) -> None:
-        nonlocal inside, most, ran
-        inside += 1
-        most = max(most, inside)
-        await asyncio.sleep(0.002)
-        inside -= 1
-        ran += 1
-
-    await client.config.set("mail-max-concurrency", 2)
-    await client.queue("mail").put_many(NewJob(count) for _ in range(12))
-    async with work(count), work(count):  # they poll every 30 seconds
-        await until(lambda: ran == 12)
-    assert most == 2
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -169,36 +95,5 @@ async def test_job_with_the_wrong_queue_field_does_not_stop_the_worker(
     await client.redis.hset(f"{client.namespace}:j:astray", "queue", "billing")
     await client.queue("mail").put(note, jid="fine")
     async with work(note, order=order) as worker:
-        await until(lambda: "fine" in ran)
-        assert worker.healthy
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"failure": "[1]"},
-        {"failure": '"x"'},
-        {"tags": '{"a":1}'},
-        {"tags": "nonsense"},
-        {"priority": "nan"},
-        {"retries": "many", "remaining": "inf"},
-        {"data": b"\xff\xfe"},
-        {"klass": b"\xff"},
-    ],
-)
-async def test_job_with_malformed_fields_does_not_stop_the_worker(
-    client: Client, work: Work, until: Until, odd: dict[str, Any]
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Note")
-    async def note(job: Job[Any]) -> None:
-        ran.append(job.jid)
-
-    await client.queue("mail").put(note, jid="odd")
-    for name, value in odd.items():
-        await client.redis.hset(f"{client.namespace}:j:odd", name, value)
-    await client.queue("mail").put(note, jid="fine")
-    async with work(note) as worker:
         await until(lambda: "fine" in ran)
         assert worker.healthy

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, Next, Retry, Snooze, job
+from aioqless import Client, Job, Next, Retry, Snooze, job
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.states import after, state_of
@@ -66,35 +66,6 @@ async def test_snoozed_job_runs_again_later_without_using_a_retry(
     assert (runs, done.remaining) == ([0, 0, 0], 0)
     assert len(lines.of("job.released", jid=jid, delay=0.05, why="snoozed")) == 2
     assert [event["what"] for event in done.events].count("released") == 2
-
-
-async def test_fence_rises_with_each_run(client: Client, work: Work, until: Until) -> None:
-    fences = []
-
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        fences.append(job.fence)
-        if len(fences) < 3:
-            raise Retry(delay=0)
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        await after(client, until, jid, "complete")
-    assert fences[0] < fences[1] < fences[2]
-
-
-async def test_many_jobs_run_once_each(client: Client, work: Work, until: Until) -> None:
-    ran: list[int] = []
-
-    @job(klass="Count")
-    async def count(job: Job[Any]) -> None:
-        ran.append(job.data)
-
-    await client.queue("mail").put_many(NewJob(count, number) for number in range(250))
-    async with work(count, concurrency=30):
-        await until(lambda: len(ran) >= 250)
-    assert sorted(ran) == list(range(250))
-    assert len(await client.jobs.complete_jids(count=1000)) == 250
 
 
 # Next queue
@@ -157,30 +128,6 @@ async def test_retry_runs_the_job_again_and_uses_a_retry(
         await after(client, until, jid, "complete")
     assert remaining == [2, 1, 0]
     assert [line["remaining"] for line in lines.of("job.retried", jid=jid)] == [1, 0]
-
-
-async def test_retry_can_have_a_delay(client: Client, work: Work, until: Until) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise Retry(delay=600)
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        again = await after(client, until, jid, "scheduled")
-    assert again.remaining == 4
-
-
-async def test_retry_without_remaining_retries_fails_the_job(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise Retry(delay=0)
-
-    jid = await client.queue("mail").put(greet, retries=0)
-    async with work(greet):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "failed-retries-mail"
 
 
 # Outcomes set by the handler itself

@@ -38,30 +38,6 @@ async def test_transient_error_uses_a_retry(client: Client, until: Any, retry_on
     assert [event["what"] for event in done.events] == ["put", *run, *run, "popped", "done"]
 
 
-async def test_job_without_remaining_retries_fails_with_the_last_traceback(
-    client: Client, until: Any
-) -> None:
-    handler = failing(9, Flaky, retry_on=(Flaky,), backoff=fixed(0))
-    jid = await client.queue("default").put(handler, {}, retries=1)
-    async with Worker(client, handler):
-        failed = await until(lambda: failure(client, jid))
-    assert (failed.group, "Flaky: not now" in failed.message) == ("default-Flaky", True)
-
-
-async def test_delayed_retry_is_a_scheduled_job(client: Client, until: Any) -> None:
-    handler = failing(1, Flaky, retry_on=(Flaky,), backoff=fixed(60))
-    jid = await client.queue("default").put(handler, {})
-    async with Worker(client, handler):
-        assert await until(lambda: client.queue("default").jids("scheduled")) == [jid]
-
-
-async def test_unlisted_error_fails_without_a_retry(client: Client, until: Any) -> None:
-    handler = failing(1, ValueError, retry_on=(Flaky,))
-    jid = await client.queue("default").put(handler, {})
-    async with Worker(client, handler):
-        assert (await until(lambda: failure(client, jid))).group == "default-ValueError"
-
-
 async def test_retry_policy_of_the_worker_applies_to_handlers_without_one(
     client: Client, until: Any
 ) -> None:

@@ -99,20 +99,6 @@ async def test_second_start_updates_only_changed_schedules(
     assert [line["done"] for line in lines.of("recurring.declared")] == ["made", "kept", "retimed"]
 
 
-async def test_concurrent_starts_create_one_recurring_job(
-    client: Client, work: Work, lines: Lines, until: Until
-) -> None:
-    handler = _handler(every=3600)
-    async with work(handler), work(handler), work(handler):
-        await until(lambda: len(lines.of("recurring.declared")) == 3)
-    assert sorted(line["done"] for line in lines.of("recurring.declared")) == [
-        "kept",
-        "kept",
-        "made",
-    ]
-    assert [each.jid async for each in client.recurring.all()] == ["digest"]
-
-
 async def test_schedule_removed_from_the_code_is_deleted_at_the_next_start(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
@@ -130,31 +116,10 @@ async def test_schedules_of_other_programs_are_kept(
     assert {each.jid async for each in client.recurring.all()} == {"their", "digest"}
 
 
-async def test_recurring_job_created_by_hand_is_kept_although_its_handler_has_no_schedule(
-    client: Client, work: Work, until: Until
-) -> None:
-    await client.queue("mail").recur("digest", every=3600, jid="digest")
-    await _started(work, until, _handler())
-    assert (await _found(client)).declared is None
-
-
 async def test_renamed_handler_keeps_its_schedule(client: Client, work: Work, until: Until) -> None:
     await _started(work, until, _handler("old.digest", every=3600))
     await _started(work, until, _handler("new.digest", aliases=["old.digest"], every=3600))
     assert [each.jid async for each in client.recurring.all()] == ["new.digest"]
-
-
-@pytest.mark.parametrize("schedule", [{"every": 3600}, {"cron": "* * * * *"}])
-async def test_paused_schedule_stays_paused_after_a_start(
-    client: Client, work: Work, until: Until, schedule: dict[str, Any]
-) -> None:
-    await _started(work, until, _handler(**schedule))
-    await (await _found(client)).pause()
-    await _started(work, until, _handler(**schedule))
-    found = await _found(client)
-    assert found.paused and found.next is None
-    await found.resume()
-    assert not found.paused and found.next is not None
 
 
 async def test_queue_of_a_schedule_is_its_handlers_whatever_workers_serve(
@@ -176,18 +141,6 @@ async def test_worker_without_scheduler_declares_and_deletes_nothing(
     await _started(work, until, _handler(every=3600))
     await _started(work, until, _handler(), scheduler=False)
     assert (await _found(client)).interval == 3600
-
-
-async def test_declared_recurring_job_runs(client: Client, work: Work, until: Until) -> None:
-    ran = asyncio.Event()
-
-    @job(cron="* * * * * *", data={"name": "Ada"}, queue="mail")
-    async def greet(job: Job, name: str) -> None:
-        assert name == "Ada"
-        ran.set()
-
-    async with work(greet), asyncio.timeout(60):
-        await ran.wait()
 
 
 # Declarations lost by Redis
@@ -224,18 +177,6 @@ async def test_schedules_are_declared_again_after_redis_was_flushed(
             assert [
                 (await _found(client, jid)).declared is not None for jid in ("digest", "nightly")
             ] == [True, True]
-
-
-@pytest.mark.usefixtures("frequent_polls")
-async def test_each_program_declares_its_own_schedules_again(
-    client: Client, redis: Redis, work: Work, lines: Lines, until: Until
-) -> None:
-    async with work(_handler(every=3600)), work(_handler("other", every=60)):
-        await until(lambda: len(lines.of("recurring.declared")) == 2)
-        await _lost(redis, client.namespace)
-        await until(lambda: len(lines.of("recurring.lost")) == 2)
-        await until(lambda: len(lines.of("recurring.declared", done="made")) == 4)
-    assert [(await _found(client, jid)).interval for jid in ("digest", "other")] == [3600, 60]
 
 
 @pytest.mark.usefixtures("frequent_polls")

@@ -95,29 +95,6 @@ async def test_worker_does_not_poll_while_all_queues_are_at_their_limits(
         await until(lambda: no_calls(client))  # it polls thirty times where a queue isn't full
 
 
-async def test_limited_queue_still_runs_by_priority(
-    client: Client, work: Work, until: Until, stage: RunningJobs
-) -> None:
-    for jid, priority in (("b", 0), ("c", 5), ("a", -5)):
-        await client.queue("mail").put("Stay", jid=jid, priority=priority)
-    async with work(stage.handler, queues={"mail": 1}):
-        for jid in "abc":
-            await until(lambda: list(stage.running) == [jid])  # noqa: B023
-            stage.end()
-    assert "".join(stage.ran) == "abc"
-
-
-async def test_limit_of_a_pattern_applies_to_each_matching_queue(
-    client: Client, work: Work, until: Until, stage: RunningJobs
-) -> None:
-    for queue in ("mail-a", "mail-b"):
-        await fill(client, queue, 3)
-    async with work(stage.handler, queues={"mail-*": 1}, shutdown_timeout=0):
-        await until(lambda: set(stage.running) == {"mail-a0", "mail-b0"})
-        stage.end("mail-a0")
-        await until(lambda: set(stage.running) == {"mail-a1", "mail-b0"})
-
-
 # Changes at runtime
 
 
@@ -202,36 +179,7 @@ async def test_paused_worker_pops_nothing_and_finishes_running_jobs(
     assert len(lines.of("worker.paused")) == len(lines.of("worker.resumed")) == 1
 
 
-async def test_paused_worker_can_be_stopped(work: Work, stage: RunningJobs) -> None:
-    async with work(stage.handler) as worker:
-        worker.pause()
-    assert not worker.healthy
-
-
-async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_resume(
-    client: Client, work: Work, until: Until, stage: RunningJobs
-) -> None:
-    async with work(stage.handler, queues=("mail-*",), shutdown_timeout=0) as worker:
-        await until(lambda: worker.idle)
-        worker.pause()
-        await fill(client, "mail-new", 1)
-        await until(lambda: no_calls(client))
-        assert not worker.running
-        worker.resume()
-        await until(lambda: list(stage.running) == ["mail-new0"])
-
-
 # Patterns
-
-
-async def test_pattern_serves_existing_matching_queues_only(
-    client: Client, work: Work, until: Until, stage: RunningJobs
-) -> None:
-    for queue in ("mail-a", "post", "mail-b"):
-        await fill(client, queue, 1)
-    async with work(stage.handler, queues=("mail-*",), shutdown_timeout=0) as worker:
-        await until(lambda: len(worker.running) == 2)
-        assert set(worker.running) == {"mail-a0", "mail-b0"}
 
 
 async def test_new_queue_that_matches_a_pattern_is_served_immediately(

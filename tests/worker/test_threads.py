@@ -50,21 +50,6 @@ async def test_number_of_threads_is_limited(client: Client, work: Work, until: U
     assert most == 2
 
 
-async def test_exception_in_a_thread_fails_the_job_with_its_traceback(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Break")
-    def broken(job: Job[Any]) -> None:
-        raise LookupError("no such word")
-
-    jid = await client.queue("mail").put(broken)
-    async with work(broken):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "mail-LookupError"
-    assert 'raise LookupError("no such word")' in failed.failure.message
-    assert "anyio" not in failed.failure.message
-
-
 async def test_thread_can_call_methods_of_its_job_through_the_loop(
     client: Client, work: Work, until: Until
 ) -> None:
