@@ -264,25 +264,6 @@ async def test_workers_shows_the_jobs_of_one(client: Client, cli: Aioqless) -> N
     ] > time.time()
 
 
-async def test_recur_puts_and_lists(client: Client, cli: Aioqless) -> None:
-    assert (
-        await cli("recur", "put", "mail", "Digest", '{"n": 1}', "--every", "60", "--jid", "digest")
-    ).out == "digest\n"
-    (told,) = json.loads((await cli("recur", "--json")).out)
-    assert (told["jid"], told["every"], told["klass"], told["paused"]) == (
-        "digest",
-        60,
-        "Digest",
-        False,
-    )
-    named = ("recur", "put", "mail", "Digest", "--jid", "other")
-    assert (await cli(*named)).code == 2
-    assert (await cli(*named, "--cron", "nonsense")).code == 2
-    nameless = await cli("recur", "put", "mail", "Digest", "--cron", "@daily")
-    assert nameless.code == 2 and "--jid" in nameless.err
-    assert "pass --yes" in (await cli("recur", "cancel", "digest")).err
-
-
 async def test_check_counts_problems_by_kind(client: Client, cli: Aioqless) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)

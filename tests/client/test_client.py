@@ -7,10 +7,9 @@ import re
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
-from aioqless import AioqlessError, Client, InvalidData, Job, NoSuchJob, job
+from aioqless import AioqlessError, Client, InvalidData, Job, job
 from aioqless.client.events import Stream
 from aioqless.client.workers import WorkerCounts, WorkerJobs
 from aioqless.errors import InvalidArgument
@@ -48,14 +47,6 @@ async def test_client_can_be_entered_again(client: Client) -> None:
     another = await left(client)
     async with another:
         assert await another.queue("mail").length() == 0
-
-
-async def test_queue_of_a_closed_client_raises(client: Client) -> None:
-    async with Client(client.url, namespace=client.namespace) as another:
-        queue = another.queue("mail")
-        await queue.put("Greet")
-    with pytest.raises(RuntimeError, match="the client was closed"):
-        await queue.put("Greet")
 
 
 def test_client_names_are_unique(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,43 +281,6 @@ async def gathered(events: Stream, count: int) -> list[tuple[str, str | None]]:
     return [(event.kind, getattr(event, "jid", None)) for event in found]
 
 
-async def test_events_arrive_in_order(client: Client) -> None:
-    async with client.events() as events:
-        await client.queue("mail").put("Greet", jid="a")
-        (running,) = await client.queue("mail").pop(worker="w")
-        await running.complete("billing")
-        (running,) = await client.queue("billing").pop(worker="w")
-        await running.fail("x", group="typo")
-        await client.queue("billing").unfail("typo")
-        (running,) = await client.queue("billing").pop(worker="w")
-        await running.unlock()
-        (running,) = await client.queue("billing").pop(worker="w")
-        await running.complete()
-        await client.queue("mail").put("Greet", jid="b")
-        await client.jobs.cancel("b")
-        await client.config.set("heartbeat", 7)
-        await client.config.unset("heartbeat")
-        assert await gathered(events, 9) == [
-            ("put", "a"),
-            ("advanced", "a"),
-            ("failed", "a"),
-            ("lock_lost", "a"),
-            ("completed", "a"),
-            ("put", "b"),
-            ("canceled", "b"),
-            ("config_set", None),
-            ("config_unset", None),
-        ]
-
-
-async def test_malformed_event_messages_are_ignored(client: Client) -> None:
-    async with client.events() as events:
-        for payload in ("", "nonsense", "[1]", '{"jid":"a"}', b"\xff"):
-            await client.redis.publish(f"{client.namespace}:log", payload)
-        await client.queue("mail").put("Greet", jid="a")
-        assert await gathered(events, 1) == [("put", "a")]
-
-
 async def test_calls_work_beside_many_event_listeners(client: Client, until: Until) -> None:
     async def listen() -> tuple[str, str | None]:
         async with client.events() as events:
@@ -383,14 +337,6 @@ async def test_recurring_job_puts_instances(client: Client) -> None:
     assert repr(every) == "<RecurringJob digest Digest every 3600 s into 'mail'>"
 
 
-async def test_recurring_job_may_start_later(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", every=60, offset=600, jid="r")
-    assert await client.queue("mail").pop() == []
-    found = await client.recurring.get(every.jid)
-    assert found and found.next == every.next
-    assert await client.recurring.get("nobody") is None
-
-
 async def test_recurring_job_update_is_atomic(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", 1, every=60, offset=600, jid="r")
     await every.update(
@@ -413,37 +359,6 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))
     assert (await every.refresh()).priority == 3
-
-
-async def test_tags_of_a_recurring_job_are_given_to_its_next_instances(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", every=60, jid="r")
-    assert await every.tag("x", "y") == ["x", "y"]
-    assert await every.untag("x") == every.tags == ["y"]
-    (instance,) = await client.queue("mail").pop()
-    assert instance.tags == ["y"]
-
-
-async def test_canceled_recurring_job_puts_no_more_instances(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", every=0.001, jid="r")
-    assert await client.queue("mail").pop()
-    await every.cancel()
-    assert (
-        await client.queue("mail").pop() == []
-        and await client.queue("mail").jids("recurring") == []
-    )
-    with pytest.raises(NoSuchJob, match="there is no such recurring job"):
-        await every.refresh()
-    with pytest.raises(NoSuchJob):
-        await every.tag("x")
-    await every.cancel()
-
-
-async def test_data_of_a_recurring_job_is_kept_byte_for_byte(client: Client) -> None:
-    every = await client.queue("mail").recur(
-        "Digest", msgspec.Raw(b'{ "a" : [ ] }'), every=60, jid="r"
-    )
-    (instance,) = await client.queue("mail").pop()
-    assert every.raw_data == instance.raw_data == '{ "a" : [ ] }'
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Durability, Job, NewJob, chain
-from aioqless.errors import NotDurable, PutManyError, StaleRequest
+from aioqless import Client, Durability, NewJob, chain
+from aioqless.errors import NotDurable, PutManyError
 from aioqless.store import ATTEMPTS
 from aioqless.store.script_composer import compose
 from tests.client.proxy import Proxy
@@ -31,89 +29,6 @@ async def test_put_is_executed_once(
     found = await client.jobs.get(jid)
     assert found and [event["what"] for event in found.events] == ["put"]
     assert await client.queue("mail").length() == 1
-
-
-@over_each_fault
-async def test_put_many_is_executed_once(
-    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
-) -> None:
-    await load_scripts(client)
-    fault(proxy)
-    jids = await proxied_client.queue("mail").put_many(NewJob("Greet") for _ in range(150))
-    assert await client.queue("mail").length() == len(set(jids)) == 150
-    assert all(len(found.events) == 1 for found in await client.jobs.multiget(*jids))
-
-
-@over_each_fault
-async def test_pop_locks_no_more_jobs_than_it_returns(
-    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
-) -> None:
-    await load_scripts(client)
-    for jid in "ab":
-        await client.queue("mail").put("Greet", jid=jid)
-    fault(proxy)
-    assert [popped.jid for popped in await proxied_client.queue("mail").pop()] == ["a"]
-    counts = await client.queue("mail").counts()
-    assert (counts.running, counts.waiting) == (1, 1)
-
-
-async def do_complete(job: Job[Any]) -> Any:
-    return await job.complete()
-
-
-async def do_advance(job: Job[Any]) -> Any:
-    return await job.complete("billing")
-
-
-async def do_fail(job: Job[Any]) -> Any:
-    return await job.fail("no such word", group="typo")
-
-
-async def do_retry(job: Job[Any]) -> Any:
-    return await job.retry()
-
-
-async def do_release(job: Job[Any]) -> Any:
-    return await job.release()
-
-
-@over_each_fault
-@pytest.mark.parametrize(
-    ("verb", "answer", "state", "remaining", "events"),
-    [
-        (do_complete, "complete", "complete", 5, 3),
-        (do_advance, "waiting", "waiting", 5, 4),
-        (do_fail, None, "failed", 5, 3),
-        (do_retry, 4, "waiting", 4, 3),
-        (do_release, "waiting", "waiting", 5, 3),
-    ],
-)
-async def test_stored_outcome_is_not_reported_as_lost_nor_counted_twice(
-    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault,
-    verb: Callable[[Job[Any]], Awaitable[Any]], answer: Any, state: str,
-    remaining: int, events: int,
-) -> None:  # fmt: skip
-    await load_scripts(client)
-    await client.queue("mail").put("Greet", jid="a")
-    (running,) = await proxied_client.queue("mail").pop()
-    fault(proxy)
-    assert await verb(running) == answer
-    found = await client.jobs.get("a")
-    assert found and (found.state, found.remaining, len(found.events)) == (state, remaining, events)
-
-
-@over_each_fault
-async def test_unfail_moves_no_more_jobs_than_requested(
-    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
-) -> None:
-    await load_scripts(client)
-    for jid in "ab":
-        await client.queue("mail").put("Greet", jid=jid)
-        (running,) = await client.queue("mail").pop()
-        await running.fail("x", group="typo")
-    fault(proxy)
-    assert await proxied_client.queue("mail").unfail("typo", 1) == 1
-    assert await client.jobs.failed_counts() == {"typo": 1}
 
 
 @over_each_fault
@@ -171,14 +86,6 @@ async def test_client_reconnects(proxied_client: Client, proxy: Proxy) -> None:
     assert await proxied_client.queue("mail").length() == 2
 
 
-async def test_late_repeated_request_is_not_executed(client: Client) -> None:
-    put: dict[str, Any] = {"queue": "mail", "klass": "Greet", "data": "1", "delay": 0}
-    await client.internals.store.put(jid="first", request="line:2", **put)
-    with pytest.raises(StaleRequest):
-        await client.internals.store.put(jid="late", request="line:1", **put)
-    assert await client.jobs.get("late") is None
-
-
 async def test_concurrent_calls_have_distinct_request_ids(client: Client) -> None:
     jobs = await asyncio.gather(
         *(
@@ -209,19 +116,6 @@ async def test_concurrent_calls_have_distinct_request_ids(client: Client) -> Non
         == len(kept)
         == 50
     )
-
-
-async def test_script_flush_is_transparent(client: Client) -> None:
-    queue = client.queue("mail")
-    for number in range(5):
-        await client.redis.script_flush()
-        jid = await queue.put("Greet")
-        await client.redis.script_flush()
-        (running,) = await queue.pop()
-        await client.redis.script_flush()
-        assert running.jid == jid and await running.complete() == "complete"
-        await client.redis.script_flush()
-        assert len(await client.jobs.complete_jids()) == number + 1
 
 
 async def test_script_flushes_during_many_calls_are_transparent(

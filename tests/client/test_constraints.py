@@ -120,23 +120,6 @@ async def test_too_long_unique_key_is_shortened() -> None:
     assert told["unique"].startswith("sha256:")
 
 
-async def test_rate_limit_applies_to_all_jobs_with_its_key(client: Client) -> None:
-    mail, post = client.queue("mail"), client.queue("post")
-    for queue in (mail, post):
-        await queue.put_many(call.data(path=str(n)) for n in range(3))
-    assert (len(await mail.pop(9)), len(await post.pop(9))) == (2, 0)
-
-
-async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
-    recurring = await client.queue("mail").recur(digest, every=3600, jid="digest", offset=3600)
-    first = await recurring.run_now()
-    assert await recurring.run_now() == first
-    plain = await client.queue("mail").recur(
-        "Plain", every=3600, unique=Key("p"), offset=3600, jid="r"
-    )
-    assert await plain.run_now() == await client.queue("post").put("Plain", unique=Key("p"))
-
-
 @pytest.mark.parametrize(
     ("options", "error", "told"),
     [

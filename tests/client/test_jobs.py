@@ -107,14 +107,6 @@ async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
 # The holder's methods
 
 
-async def test_complete_stores_changed_data(client: Client) -> None:
-    job = await running(client, data={"n": 1})
-    job.data["n"] = 2
-    assert await job.complete() == "complete"
-    await job.refresh()
-    assert (job.state, job.data, job.queue) == ("complete", {"n": 2}, "")
-
-
 @pytest.mark.parametrize("end", ["retry", "release"])
 async def test_retry_and_release_store_changed_data(client: Client, end: str) -> None:
     job = await running(client, data={"n": 1})
@@ -138,20 +130,6 @@ async def test_complete_can_move_the_job_to_a_next_queue(
     assert (job.state, job.queue) == (state, "billing")
 
 
-async def test_complete_refuses_a_delay_without_a_next_queue(client: Client) -> None:
-    job = await running(client)
-    with pytest.raises(InvalidArgument, match="delay '5' cannot be used without next"):
-        await job.complete(delay=5)
-
-
-@pytest.mark.parametrize("next", ["", "a\nb", "x" * 600])
-async def test_complete_refuses_an_invalid_next_queue(client: Client, next: str) -> None:
-    job = await running(client)
-    with pytest.raises((InvalidArgument, ValueError)):
-        await job.complete(next)
-    assert (await job.refresh()).state == "running"
-
-
 async def test_heartbeat_renews_the_lock_and_stores_changed_data(client: Client) -> None:
     job = await running(client, data={"page": 1})
     before = job.expires
@@ -163,28 +141,12 @@ async def test_heartbeat_renews_the_lock_and_stores_changed_data(client: Client)
     assert job.changed_data() is None
 
 
-async def test_queue_heartbeat_option_sets_the_lock_duration(client: Client) -> None:
-    await client.config.set("mail-heartbeat", 600)
-    job = await running(client)
-    assert abs(job.expires - time.time() - 600) < 30
-
-
 async def test_fail_stores_the_failure_in_its_group(client: Client) -> None:
     job = await running(client, data=1)
     job.data = 2
     await job.fail("no such word", group="typo")
     await job.refresh()
     assert (job.state, job.data, job.remaining) == ("failed", 2, 5)
-
-
-async def test_operator_can_fail_a_job_that_does_not_run(client: Client) -> None:
-    job = await put(client)
-    await job.fail("we don't do that any more", group="never")
-    await job.refresh()
-    assert job.state == "failed" and job.failure and job.failure.worker == ""
-    with pytest.raises(WrongState) as wrong:
-        await job.fail("twice", group="never")
-    assert wrong.value.state == "failed"
 
 
 async def test_retry_uses_a_retry_and_returns_how_many_remain(client: Client) -> None:
@@ -194,36 +156,6 @@ async def test_retry_uses_a_retry_and_returns_how_many_remain(client: Client) ->
     assert job.failure and job.failure.group == "busy"
     assert await job.retry() == -1
     assert (await job.refresh()).state == "failed"
-
-
-async def test_release_uses_no_retry_and_restores_the_place_in_the_queue(client: Client) -> None:
-    job = await running(client)
-    await put(client, "b")
-    assert await job.release() == "waiting"
-    assert await client.queue("mail").jids("waiting") == ["a", "b"]
-    assert (await job.refresh()).remaining == 5
-    (job,) = await client.queue("mail").pop()
-    assert await job.release(600) == "scheduled"
-
-
-@pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_worker_without_the_lock_is_refused_and_told_the_holder(
-    client: Client, verb: str
-) -> None:
-    job = await running(client)
-    job.worker = "somebody-else"
-    with pytest.raises(LockLost, match=f"{verb}: the lock is held by another run") as lost:
-        await getattr(job, verb)()
-    assert (lost.value.holder, lost.value.jid) == (client.name, "a")
-
-
-@pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_job_that_does_not_run_cannot_be_ended(client: Client, verb: str) -> None:
-    job = await put(client)
-    job.worker = client.name
-    with pytest.raises(WrongState, match="the job is not running") as wrong:
-        await getattr(job, verb)()
-    assert wrong.value.state == "waiting"
 
 
 @pytest.mark.parametrize(
@@ -289,15 +221,6 @@ async def test_job_is_canceled_only_together_with_its_dependents(
     assert sorted(await client.jobs.cancel("a", "b", "nobody")) == ["a", "b"]
 
 
-async def test_moved_job_keeps_its_data(client: Client) -> None:
-    job = await put(client, data={"n": [1.0]}, priority=3, tags=["x"])
-    await job.move("billing", delay=600)
-    moved = await client.jobs.get("a")
-    assert moved and (moved.queue, moved.state, moved.raw_data, moved.priority, moved.tags) == (
-        "billing", "scheduled", '{"n":[1.0]}', 3, ["x"],
-    )  # fmt: skip
-
-
 async def test_move_stores_changed_data_and_a_new_priority(client: Client) -> None:
     job = await put(client, data={"n": 1})
     job.data["n"] = 2
@@ -307,40 +230,11 @@ async def test_move_stores_changed_data_and_a_new_priority(client: Client) -> No
     assert moved and (moved.data, moved.priority, moved.state) == ({"n": 2}, -1, "depends")
 
 
-async def test_moving_a_running_job_takes_it_from_its_worker(client: Client) -> None:
-    job = await running(client)
-    found = await client.jobs.get("a")
-    assert found
-    await found.move("billing")
-    with pytest.raises(WrongState):
-        await job.complete()
-
-
-async def test_moving_a_deleted_job_raises(client: Client) -> None:
-    job = await put(client)
-    await job.cancel()
-    with pytest.raises(NoSuchJob):
-        await job.move("billing")
-
-
 @pytest.mark.parametrize("queue", ["", "a\nb"])
 async def test_move_refuses_an_invalid_queue(client: Client, queue: str) -> None:
     job = await put(client)
     with pytest.raises(ValueError, match="queue "):
         await job.move(queue)
-
-
-async def test_timeout_takes_the_job_from_its_worker_and_puts_it_first(client: Client) -> None:
-    job = await running(client)
-    await put(client, "b", priority=-100)
-    await job.unlock()
-    assert (await job.refresh()).state == "stalled"
-    assert [each.jid for each in await client.queue("mail").pop(2)] == ["a", "b"]
-    with pytest.raises(WrongState):
-        await (await put(client, "c")).unlock()
-    with pytest.raises(NoSuchJob):
-        await client.jobs.unlock("a", "nobody")
-    assert (await job.refresh()).state == "running"
 
 
 async def test_dependencies_can_be_changed_while_the_job_waits_for_them(client: Client) -> None:
@@ -385,18 +279,6 @@ async def test_job_is_found_by_its_tags(client: Client) -> None:
     assert await client.jobs.tags(offset=1) == []
     with pytest.raises(InvalidArgument, match="control character"):
         await job.tag("a\nb")
-
-
-async def test_tracked_job_is_listed_even_after_its_deletion(client: Client) -> None:
-    job = await put(client)
-    await job.track("seen")
-    assert (await job.refresh()).tracked and job.tags == ["seen"]
-    await (await put(client, "b")).track()
-    await job.cancel()
-    jobs, expired = await client.jobs.tracked()
-    assert ([each.jid for each in jobs], expired) == (["b"], ["a"])
-    await job.untrack()
-    assert (await client.jobs.tracked())[1] == []
 
 
 async def test_custom_events_are_in_the_history(client: Client) -> None:

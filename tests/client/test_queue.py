@@ -134,47 +134,9 @@ async def test_context_must_be_a_small_mapping_of_texts(
         await client.queue("mail").put("Greet", context=context)
 
 
-async def test_too_large_context_is_refused(client: Client) -> None:
-    with pytest.raises(InvalidData, match=r"^context must be at most 4,096 bytes \(got 5,008\)"):
-        await client.queue("mail").put("Greet", context={"a": "x" * 5_000})
-    assert await client.queues() == []
-
-
-async def test_put_of_a_new_job_refuses_separate_data(client: Client) -> None:
-    with pytest.raises(TypeError, match="has its data already"):
-        await client.queue("mail").put(resize.data(path="a.png"), {"path": "b.png"})
-
-
 async def test_put_without_a_jid_generates_one(client: Client) -> None:
     jids = {await client.queue("mail").put("Greet") for _ in range(20)}
     assert len(jids) == 20 and all(len(jid) == 32 for jid in jids)
-
-
-async def test_put_without_options_stores_null_data(client: Client) -> None:
-    found = await client.jobs.get(await client.queue("mail").put("Greet"))
-    assert found and (found.state, found.data, found.priority, found.tags, found.retries) == (
-        "waiting",
-        None,
-        0,
-        [],
-        5,
-    )
-
-
-async def test_put_of_a_handler_uses_its_klass_and_retries(client: Client) -> None:
-    found = await client.jobs.get(await client.queue("mail").put(resize, {"path": "a.png"}))
-    more = await client.jobs.get(
-        await client.queue("mail").put(resize, {"path": "a.png"}, retries=7)
-    )
-    assert found and more and (found.klass, found.retries, more.retries) == ("Resize", 2, 7)
-
-
-async def test_put_refuses_data_that_the_handler_does_not_accept(client: Client) -> None:
-    with pytest.raises(
-        InvalidData, match=r"Resize can't take this data: .*missing required field `path`"
-    ):
-        await client.queue("mail").put(resize, {"width": 7})
-    assert await client.queue("mail").length() == 0
 
 
 async def test_put_with_an_option_named_as_a_parameter_says_how_data_is_passed(
@@ -187,14 +149,6 @@ async def test_put_with_an_option_named_as_a_parameter_says_how_data_is_passed(
         await client.put(look, jid="x")
 
 
-async def test_data_is_kept_byte_for_byte(client: Client) -> None:
-    text = '{ "a" : [ ], "n" : 12345678901234567890, "f" : 1.0, "ä" : "\\u00e4" }'
-    found = await client.jobs.get(
-        await client.queue("mail").put("Greet", msgspec.Raw(text.encode()))
-    )
-    assert found and found.raw_data == text
-
-
 async def test_put_refuses_data_above_the_clients_limit(redis_url: str, namespace: str) -> None:
     async with Client(redis_url, namespace=namespace, max_data=1000) as small:
         await small.queue("mail").put("Greet", "x" * 998)
@@ -204,26 +158,6 @@ async def test_put_refuses_data_above_the_clients_limit(redis_url: str, namespac
         running.data = "x" * 999
         with pytest.raises(InvalidData, match="max_data"):
             await running.complete()
-
-
-async def test_megabyte_of_data_is_put_and_popped(client: Client) -> None:
-    jid = await client.queue("mail").put("Greet", {"text": "ä" * 500_000})
-    (running,) = await client.queue("mail").pop()
-    running.data["text"] += "!"
-    await running.complete()
-    found = await client.jobs.get(jid)
-    assert found and len(found.data["text"]) == 500_001
-
-
-async def test_put_of_an_existing_jid_moves_the_job_with_its_new_options(client: Client) -> None:
-    await client.queue("mail").put("Greet", 1, jid="a", priority=7, tags=["x"], retries=3)
-    await client.queue("billing").put("Other", 2, jid="a", tags=["y"])
-    moved = await client.jobs.get("a")
-    assert moved and (moved.queue, moved.klass, moved.data, moved.priority, moved.tags,
-        moved.retries) == (
-        "billing", "Other", 2, 7, ["y"], 3,
-    )  # fmt: skip
-    assert await client.queue("mail").length() == 0
 
 
 async def test_concurrent_puts_get_their_own_results(client: Client) -> None:
@@ -244,18 +178,6 @@ async def test_invalid_put_among_concurrent_puts_fails_alone(client: Client) -> 
     )
     assert answers[0] == "a" and isinstance(answers[1], InvalidArgument) and answers[2] == "c"
     assert await mail.jids("waiting") == ["a", "c"]
-
-
-@pytest.mark.parametrize("priority", [-100, -9, -1, 0, 0.5, 1, 10, 100])
-async def test_jobs_of_one_priority_run_in_the_order_of_their_puts(
-    client: Client, priority: float
-) -> None:
-    mail = client.queue("mail")
-    jids = await mail.put_many(NewJob("Greet", priority=priority) for _ in range(150))
-    found: list[str] = []
-    while jobs := await mail.pop(50):
-        found += [job.jid for job in jobs]
-    assert found == jids
 
 
 async def test_order_of_puts_is_kept_for_more_jobs_than_there_are_scores_for_now(
@@ -447,15 +369,6 @@ async def test_peek_returns_the_next_jobs_without_locking(client: Client) -> Non
     assert (await client.queue("mail").counts()).running == 0
 
 
-async def test_pop_and_peek_return_the_history(client: Client) -> None:
-    await client.queue("mail").put("Greet", jid="a")
-    assert [event["what"] for event in (await client.queue("mail").peek())[0].events] == ["put"]
-    assert [event["what"] for event in (await client.queue("mail").pop())[0].events] == [
-        "put",
-        "popped",
-    ]
-
-
 # Counting
 
 
@@ -519,25 +432,6 @@ async def test_more_queues_than_one_call_counts_are_read_by_several(client: Clie
     assert await client.queues(count=0) == []
 
 
-async def test_forgotten_queue_keeps_its_jobs_and_is_listed_again_after_a_put(
-    client: Client,
-) -> None:
-    await client.queue("mail").put("Greet")
-    await client.queue("mail").forget()
-    assert await client.queues() == [] and await client.queue("mail").length() == 1
-    await client.queue("mail").put("Greet")
-    assert len(await client.queues()) == 1
-
-
-async def test_paused_queue_returns_no_jobs_until_resumed(client: Client) -> None:
-    queue = client.queue("mail")
-    await queue.put("Greet")
-    await queue.pause()
-    assert await queue.pop() == [] and (await queue.counts()).paused
-    await queue.resume()
-    assert len(await queue.pop()) == 1
-
-
 async def test_statistics_of_a_day_are_counted(client: Client) -> None:
     queue = client.queue("mail")
     for _ in range(2):
@@ -559,16 +453,6 @@ async def test_statistics_of_a_day_are_counted(client: Client) -> None:
     assert (stats.retries, stats.lost_locks, stats.explicit_retries) == (1, 0, 1)
     assert len(stats.run.histogram) == 148
     assert (await queue.stats(time.time() - 86400)).run.count == 0
-
-
-async def test_unfail_retries_the_oldest_jobs_first(client: Client) -> None:
-    for jid in "abc":
-        await client.queue("mail").put("Greet", jid=jid)
-        (running,) = await client.queue("mail").pop()
-        await running.fail("x", group="typo")
-    assert await client.queue("billing").unfail("typo", 2) == 2
-    assert sorted(await client.queue("billing").jids("waiting")) == ["a", "b"]
-    assert await client.queue("billing").unfail("nothing") == 0
 
 
 def test_new_job_is_immutable() -> None:

@@ -163,39 +163,6 @@ async def test_recurring_job_accepts_data_at_the_clients_limit(
                 await recurring.update(data="x" * 99)
 
 
-async def test_putting_a_recurring_job_again_can_change_the_kind_of_schedule(
-    client: Client,
-) -> None:
-    queue = client.queue("mail")
-    hourly = await queue.recur("Digest", every=3600, offset=3600, jid="digest")
-    assert await hourly.run_now() == "digest-1"
-    with pytest.raises(
-        InvalidArgument, match="is not an option of a recurring job that can be changed"
-    ):
-        await hourly.update(cron="0 9 * * *")
-    daily = await queue.recur("Digest", cron="0 9 * * *", jid="digest")
-    assert (daily.interval, daily.cron, daily.count) == (None, "0 9 * * *", 1)
-    assert await daily.run_now() == "digest-2"
-    assert [each.jid async for each in client.recurring.all()] == ["digest"]
-
-
-@pytest.mark.parametrize("schedule", [{"every": 3600, "offset": 5}, {"cron": "0 9 * * *"}])
-async def test_recurring_job_can_be_paused_and_resumed(
-    client: Client, schedule: dict[str, Any]
-) -> None:
-    recurring = await client.queue("mail").recur("Digest", jid="r", **schedule)
-    due = recurring.next
-    await recurring.pause()
-    assert (recurring.paused, recurring.next) == (True, None)
-    assert repr(recurring).endswith(", paused>")
-    assert (await client.queue("mail").recur("Digest", jid=recurring.jid, **schedule)).paused, (
-        "code that runs at each start undoes no pause"
-    )
-    await recurring.resume()
-    assert not recurring.paused
-    assert recurring.next == pytest.approx(due, abs=60), "it was not due meanwhile"
-
-
 async def test_run_now_puts_an_ordinary_instance(client: Client) -> None:
     recurring = await client.queue("mail").recur(
         "Digest", {"a": []}, cron="0 9 * * *", jid="digest", tags=["x"]

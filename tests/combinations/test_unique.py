@@ -2,104 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from aioqless import Client, Job, Key, NewJob, Retry, Settings, Worker, chain, job
+from aioqless import Client, Job, NewJob, Retry, Settings, Worker, chain, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
-from aioqless.errors import InvalidArgument, JobExists, NoResult
+from aioqless.errors import InvalidArgument, JobExists
 from aioqless.testing import Clock, drain
-from tests.cli.conftest import Start
 from tests.combinations.conftest import existing_job, states
-from tests.conftest import Until
-from tests.worker.conftest import Lines, Work
 
 
 @job(klass="Sync", unique=("customer",))
 async def sync(job: Job[Any], customer: int, fails: bool = False) -> None:
     if fails and job.remaining == job.retries:
         raise Retry(delay=60)
-
-
-async def test_unique_job_keeps_its_key_while_it_waits_for_a_retry(
-    clock_client: Client, clock: Clock
-) -> None:
-    queue = clock_client.queue("default")
-    first = await queue.put(sync.data(customer=7, fails=True))
-    await drain(clock_client, sync)
-    assert (await existing_job(clock_client, first)).state == "scheduled"
-    assert await queue.put(sync.data(customer=7)) == first
-    clock.move(60)
-    await drain(clock_client, sync)
-    assert (await existing_job(clock_client, first)).state == "complete"
-    assert await queue.put(sync.data(customer=7)) != first
-
-
-async def test_exhausted_unique_job_frees_its_key_and_takes_it_again_when_unfailed(
-    client: Client,
-) -> None:
-    queue = client.queue("default")
-    first = await queue.put(sync.data(customer=7, fails=True), retries=0)
-    await drain(client, sync)
-    assert (await existing_job(client, first)).state == "failed"
-    assert await queue.unfail("failed-retries-default") == 1
-    assert await queue.put(sync.data(customer=7)) == first
-
-
-async def test_unique_job_of_a_killed_worker_keeps_its_key_until_it_has_run(
-    client: Client, start: Start, until: Until
-) -> None:
-    await client.config.set("heartbeat", 2.4)
-    await client.config.set("grace-period", 0)
-    today: dict[str, Any] = {"unique": Key("report")}
-    await client.queue("mail").put("Once", jid="monday", **today)
-    async with start() as worker:
-        await until(lambda: worker.logged("job.started"))
-        worker.process.kill()
-        await worker.process.wait()
-    assert await client.queue("mail").put("Once", jid="tuesday", **today) == "monday"
-    async with start() as other:
-        await until(lambda: other.logged("job.completed"))
-        assert other.logged("job.completed")[0]["jid"] == "monday"
-    assert await client.queue("mail").put("Once", jid="tuesday", **today) == "tuesday"
-
-
-async def test_canceling_a_running_unique_job_stops_it_and_frees_its_key(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        await asyncio.Event().wait()
-
-    async with work(stay):
-        await client.queue("mail").put(stay, jid="a", unique=Key("k"))
-        await until(lambda: lines.of("job.started"))
-        assert await client.queue("mail").put(stay, jid="b", unique=Key("k")) == "a"
-        await client.jobs.cancel("a")
-        await until(lambda: lines.of("job.lock_lost", jid="a"))
-        assert await client.queue("mail").put(stay, jid="b", unique=Key("k")) == "b"
-        await until(lambda: lines.of("job.started", jid="b"))
-        await client.jobs.cancel("b")
-
-
-async def test_unique_instance_that_still_runs_prevents_the_next(
-    clock_client: Client, clock: Clock
-) -> None:
-    @job(klass="Sweep", unique=(), cron="* * * * *", queue="default")
-    async def sweep(job: Job[Any]) -> None:
-        clock.move(180)
-
-    await drain(clock_client, sweep)
-    clock.move(60)
-    await drain(clock_client, sweep)
-    recurring = await clock_client.recurring.get("Sweep")
-    assert recurring and recurring.count == 1
-    assert await clock_client.queue("default").length() == 0
 
 
 async def test_duplicate_job_of_an_outbox_is_skipped_or_refused_by_its_if_exists(
@@ -177,23 +97,6 @@ async def index(job: Job[Any], page: int, text: str) -> str:
     return text
 
 
-async def test_debounced_puts_run_once_with_the_last_data(
-    clock_client: Client, clock: Clock
-) -> None:
-    puts = [index.data(page=1, text=text) for text in ("a", "b")]
-    first, second = await clock_client.put_many(puts)
-    third = await clock_client.put(index.data(page=1, text="c"), tags=["last"])
-    other = await clock_client.put(index.data(page=2, text="c"))
-    assert first == second == third != other
-    clock.move(29)
-    await drain(clock_client, index)
-    found = await existing_job(clock_client, first)
-    assert (found.state, found.data["text"], found.tags) == ("scheduled", "c", ["last"])
-    clock.move(1)
-    await drain(clock_client, index)
-    assert await states(clock_client, first, other) == ["complete", "complete"]
-
-
 async def test_debounced_put_waits_for_a_job_that_sleeps(
     clock_client: Client, clock: Clock
 ) -> None:
@@ -207,29 +110,6 @@ async def test_debounced_put_waits_for_a_job_that_sleeps(
     clock.move(30)
     await drain(clock_client, index)
     assert await states(clock_client, first, second) == ["complete", "complete"]
-
-
-async def test_debounced_job_with_a_follow_up_is_superseded_instead_of_retried(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    follow_ups: list[str] = []
-
-    @job(klass="Index", unique=("page",), debounce=0.01, retry_on=OSError, result_ttl=60)
-    async def fail_first(job: Job[Any], page: int, text: str) -> str:
-        if text == "a":
-            follow_ups.append(await client.put(fail_first.data(page=1, text="b")))
-            raise OSError("no disk")
-        return text
-
-    first = await client.put(fail_first.data(page=1, text="a"))
-    async with work(fail_first, queues=("default",)):
-        await client.jobs.wait(first, timeout=60)
-        (second,) = follow_ups
-        assert await client.jobs.result(second, timeout=60) == "b"
-    assert [line["why"] for line in lines.of("job.superseded", jid=first)] == ["OSError: no disk"]
-    assert not lines.of("job.retried")
-    with pytest.raises(NoResult):
-        await client.jobs.result(first)
 
 
 async def test_debounced_jobs_of_an_outbox_are_one_also_when_its_rows_are_put_twice(
