@@ -16,7 +16,7 @@ from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.output import Emitted, Ended, Missed, Output, Restarted
 from aioqless.contrib.output import sender as sending
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
-from aioqless.errors import AioqlessError, DecryptionError, InvalidData, NoSuchJob
+from aioqless.errors import AioqlessError, DecryptionError
 from aioqless.testing import perform
 from tests.conftest import Until
 from tests.contrib.output import in_processes
@@ -55,34 +55,11 @@ async def test_readers_before_during_and_after_the_run_get_the_same(client: Clie
         assert await during == await before == await read(client, jid) == expected
 
 
-async def test_reader_that_returns_after_each_value_gets_the_same(client: Client) -> None:
-    jid = await client.queue("default").put(count.data(to=60, pause=0.005))
-    async with worker(client, count):
-        found: list[Output] = []
-        while not found or not isinstance(found[-1], Ended):
-            after = found[-1].id if found else None
-            async with aclosing(client.jobs.output(jid, after=after)) as output:
-                found.append(await anext(output))
-    assert values(found) == list(range(60))
-    assert await read(client, jid, after=found[-1].id) == []
-
-
 async def test_values_are_sent_together(client: Client, namespace: str) -> None:
     jid = await client.queue("default").put(count.data(to=1000))
     async with worker(client, count):
         assert values(await read(client, jid)) == list(range(1000))
     assert await client.redis.xlen(f"{namespace}:x:output:{jid}") < 20
-
-
-@pytest.mark.parametrize("value", [None, False, 0, "", [], {"a": [1]}, 1 << 60, "\u20ac\n"])
-async def test_any_json_value_comes_back(client: Client, value: object) -> None:
-    @job
-    async def handler(job: Job) -> None:
-        job.emit(value)
-
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        assert values(await read(client, jid)) == [value]
 
 
 async def test_what_is_no_json_is_left_out_and_the_handler_continues(client: Client) -> None:
@@ -152,30 +129,6 @@ async def test_kept_output_continues_in_the_next_run(client: Client) -> None:
     assert found[:-1] == [Emitted(1, "1-1"), Emitted(2, "1-2"), Emitted(3, "1-3")]
 
 
-async def test_output_ends_with_a_failure_and_continues_after_retry_by_hand(
-    client: Client,
-) -> None:
-    fails = True
-
-    @job
-    async def handler(job: Job) -> None:
-        job.emit("half")
-        if fails:
-            raise ValueError
-
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        found = await read(client, jid)
-        assert isinstance(found[-1], Ended)
-        assert (values(found), found[-1].state) == (["half"], "failed")
-        fails = False
-        await client.jobs.retry(jid)
-        assert (await client.jobs.wait(jid, 30)).state == "complete"
-        again = await read(client, jid, after=found[0].id)
-    assert again[0] == Restarted("2-0")
-    assert values(again) == ["half"]
-
-
 async def test_handler_that_completes_its_job_has_sent_its_output(client: Client) -> None:
     @job
     async def handler(job: Job) -> None:
@@ -211,11 +164,6 @@ async def test_job_that_another_client_ended_is_noticed(
     await asyncio.sleep(0.1)  # it waits for an event
     await client.redis.hset(f"{namespace}:j:{jid}", "state", "complete")
     assert await reading == [Ended(JobState.COMPLETE, "0-0-end")]
-
-
-async def test_unknown_job_has_no_output(client: Client) -> None:
-    with pytest.raises(NoSuchJob, match="there is no such job"):
-        await read(client, "ghost")
 
 
 async def test_position_of_another_output_starts_from_the_beginning(client: Client) -> None:
@@ -349,15 +297,6 @@ async def test_closed_client_sends_no_more(own_server: OwnServer) -> None:
     assert "aioqless output" not in {task.get_name() for task in asyncio.all_tasks()}
 
 
-async def test_slow_reader_slows_neither_job_nor_others(client: Client) -> None:
-    jid = await client.queue("default").put(count.data(to=500))
-    async with worker(client, count), aclosing(client.jobs.output(jid)) as slow:
-        assert isinstance(await anext(slow), Emitted)
-        assert values(await read(client, jid)) == list(range(500))
-        assert (await client.jobs.wait(jid, 30)).state == "complete"
-        assert values([output async for output in slow]) == list(range(1, 500))
-
-
 async def test_readers_of_a_client_share_one_subscription(client: Client, until: Until) -> None:
     jids = [await client.queue("default").put(count.data(to=20)) for _ in range(5)]
     reading = [asyncio.create_task(read(client, jid)) for jid in jids for _ in range(10)]
@@ -376,14 +315,6 @@ async def test_readers_of_a_client_share_one_subscription(client: Client, until:
 
 async def test_performed_job_has_its_output() -> None:
     assert (await perform(count.data(to=3))).output == [0, 1, 2]
-
-
-async def test_performed_job_refuses_what_is_no_json() -> None:
-    @job
-    async def handler(job: Job) -> None:
-        job.emit(object())
-
-    assert isinstance((await perform(handler.data())).error, InvalidData)
 
 
 async def test_job_without_a_worker_has_no_output(client: Client) -> None:
@@ -412,22 +343,3 @@ async def test_process_emits(client: Client) -> None:
         *numbers, no, end = values(await read(client, jid))
     assert sorted(each["n"] for each in numbers) == list(range(20))
     assert (no, end) == (False, "end")
-
-
-async def test_reader_that_does_not_follow_gets_what_is_there(client: Client) -> None:
-    emitted, ending = asyncio.Event(), asyncio.Event()
-
-    @job
-    async def handler(job: Job) -> None:
-        job.emit("there")
-        await job.flush_output()
-        emitted.set()
-        await ending.wait()
-
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        await emitted.wait()
-        assert [each async for each in client.jobs.output(jid, follow=False)] == [
-            Emitted("there", "1-1")
-        ]
-        ending.set()
