@@ -8,6 +8,8 @@ import sys
 from contextlib import aclosing
 from pathlib import Path
 
+import pytest
+
 from aioqless import Client, Job, job
 from aioqless.contrib.output import Emitted, Ended, Missed, Output, Restarted
 from tests.client.conftest import proxied_client, proxy  # noqa: F401  # fixtures
