@@ -1,4 +1,4 @@
-"""The client itself: workers, configuration, events, recurring jobs and namespaces."""
+"""The client itself: workers, configuration, listeners, recurring jobs and namespaces."""
 
 from __future__ import annotations
 

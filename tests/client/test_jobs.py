@@ -130,6 +130,14 @@ async def test_complete_can_move_the_job_to_a_next_queue(
     assert (job.state, job.queue) == (state, "billing")
 
 
+@pytest.mark.parametrize("next", ["", "a\nb", "x" * 600])
+async def test_complete_refuses_an_invalid_next_queue(client: Client, next: str) -> None:
+    job = await running(client)
+    with pytest.raises((InvalidArgument, ValueError)):
+        await job.complete(next)
+    assert (await job.refresh()).state == "running"
+
+
 async def test_heartbeat_renews_the_lock_and_stores_changed_data(client: Client) -> None:
     job = await running(client, data={"page": 1})
     before = job.expires
@@ -147,6 +155,16 @@ async def test_fail_stores_the_failure_in_its_group(client: Client) -> None:
     await job.fail("no such word", group="typo")
     await job.refresh()
     assert (job.state, job.data, job.remaining) == ("failed", 2, 5)
+
+
+async def test_operator_can_fail_a_job_that_does_not_run(client: Client) -> None:
+    job = await put(client)
+    await job.fail("we don't do that any more", group="never")
+    await job.refresh()
+    assert job.state == "failed" and job.failure and job.failure.worker == ""
+    with pytest.raises(WrongState) as wrong:
+        await job.fail("twice", group="never")
+    assert wrong.value.state == "failed"
 
 
 async def test_retry_uses_a_retry_and_returns_how_many_remain(client: Client) -> None:
@@ -279,6 +297,18 @@ async def test_job_is_found_by_its_tags(client: Client) -> None:
     assert await client.jobs.tags(offset=1) == []
     with pytest.raises(InvalidArgument, match="control character"):
         await job.tag("a\nb")
+
+
+async def test_tracked_job_is_listed_even_after_its_deletion(client: Client) -> None:
+    job = await put(client)
+    await job.track("seen")
+    assert (await job.refresh()).tracked and job.tags == ["seen"]
+    await (await put(client, "b")).track()
+    await job.cancel()
+    jobs, expired = await client.jobs.tracked()
+    assert ([each.jid for each in jobs], expired) == (["b"], ["a"])
+    await job.untrack()
+    assert (await client.jobs.tracked())[1] == []
 
 
 async def test_custom_events_are_in_the_history(client: Client) -> None:

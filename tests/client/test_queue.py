@@ -134,6 +134,11 @@ async def test_context_must_be_a_small_mapping_of_texts(
         await client.queue("mail").put("Greet", context=context)
 
 
+async def test_put_of_a_new_job_refuses_separate_data(client: Client) -> None:
+    with pytest.raises(TypeError, match="has its data already"):
+        await client.queue("mail").put(resize.data(path="a.png"), {"path": "b.png"})
+
+
 async def test_put_without_a_jid_generates_one(client: Client) -> None:
     jids = {await client.queue("mail").put("Greet") for _ in range(20)}
     assert len(jids) == 20 and all(len(jid) == 32 for jid in jids)

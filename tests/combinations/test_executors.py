@@ -1,4 +1,4 @@
-"""Threads and processes combined with draining, timeouts, middleware, resources and retention."""
+"""Threads and processes combined with draining, timeouts, middleware and resources."""
 
 from __future__ import annotations
 

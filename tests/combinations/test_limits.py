@@ -1,4 +1,4 @@
-"""Limits combined with priorities, timeouts, dead workers, deadlines, and the test clock."""
+"""Limits combined with timeouts in processes, start deadlines and bursts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurring jobs combined with pauses, bursts, restarts, retries and timeouts."""
+"""Schedules and foreign queues combined with bursts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unique and debounced jobs with retries, dead workers, recurring jobs, outbox and import."""
+"""Unique and debounced jobs with failure policies, waits, outbox and import."""
 
 from __future__ import annotations
 

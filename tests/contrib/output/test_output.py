@@ -343,3 +343,22 @@ async def test_process_emits(client: Client) -> None:
         *numbers, no, end = values(await read(client, jid))
     assert sorted(each["n"] for each in numbers) == list(range(20))
     assert (no, end) == (False, "end")
+
+
+async def test_reader_that_does_not_follow_gets_what_is_there(client: Client) -> None:
+    emitted, ending = asyncio.Event(), asyncio.Event()
+
+    @job
+    async def handler(job: Job) -> None:
+        job.emit("there")
+        await job.flush_output()
+        emitted.set()
+        await ending.wait()
+
+    jid = await client.queue("default").put(handler)
+    async with worker(client, handler):
+        await emitted.wait()
+        assert [each async for each in client.jobs.output(jid, follow=False)] == [
+            Emitted("there", "1-1")
+        ]
+        ending.set()
