@@ -220,6 +220,17 @@ def context(job: Job[Any]) -> None:
     )
 
 
+class Elder:
+    """A handler class of an older qless library."""
+
+    @staticmethod
+    def process(job: Job[Any]) -> None:
+        job.data["elder"] = os.getpid()
+
+
+elder = job(klass="Elder", executor="process")(Elder)
+
+
 @bulk_job(klass="TakeRows", queue="mail", size=3, within=1, executor="process", result_ttl=60)
 def take_rows(jobs: list[Job[Any]]) -> list[int | Exception]:
     for each in jobs:

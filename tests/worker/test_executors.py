@@ -124,6 +124,15 @@ async def test_jobs_run_in_at_most_the_configured_number_of_processes(
     ).remaining == 5
 
 
+async def test_class_handler_runs_in_a_process(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    jid = await client.queue("mail").put("Elder", {})
+    async with work(in_processes.elder):
+        await until(lambda: lines.of("job.completed"))
+    assert (await found(client, jid)).data["elder"] != os.getpid()
+
+
 @pytest.mark.parametrize(
     ("what", "group", "told"),
     [

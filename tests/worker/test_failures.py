@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from aioqless import Client, Fail, Job, Retry, job
 from tests.conftest import Until
@@ -71,6 +74,37 @@ async def test_cancellation_by_the_handler_itself_fails_the_job(
     assert failed.failure and failed.failure.group == "mail-CancelledError"
 
 
+@pytest.mark.parametrize(("name", "group"), [("a\nb", "mail-a?b"), ("x" * 600, "x" * 512)])
+async def test_exception_name_that_is_no_valid_group_is_adapted(
+    client: Client, work: Work, until: Until, name: str, group: str
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise type(name, (Exception,), {})
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == group
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("\ud800 \x00"), Fail("\udfff", group="typo"), Retry("\ud800", group="typo")],
+)
+async def test_message_with_surrogates_is_escaped(
+    client: Client, work: Work, until: Until, error: Exception
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        raise error
+
+    jid = await client.queue("mail").put(greet, retries=0)
+    async with work(greet):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and "\\ud" in failed.failure.message
+
+
 async def test_outcome_refused_by_redis_fails_the_job(
     client: Client, work: Work, until: Until
 ) -> None:
@@ -105,3 +139,24 @@ async def test_outcome_exception_without_init_is_recognized_by_its_class(
     async with work(greet):
         failed = await after(client, until, jid, "failed")
     assert failed.remaining == 4 and failed.failure and failed.failure.group == "mail-Bad"
+
+
+@pytest.mark.parametrize(
+    "backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")]
+)
+async def test_invalid_backoff_fails_the_job_and_not_the_worker(
+    client: Client, work: Work, until: Until, backoff: Callable[[int], Any]
+) -> None:
+    @job(klass="Greet", retry_on=(LookupError,), backoff=backoff)
+    async def greet(job: Job[Any]) -> None:
+        raise LookupError("no such word")
+
+    jid = await client.queue("mail").put(greet)
+    async with work(greet) as worker:
+        failed = await after(client, until, jid, "failed")
+        assert worker.healthy
+    assert failed.failure and failed.failure.group in (
+        "mail-ZeroDivisionError",
+        "mail-TypeError",
+        "mail-ValueError",
+    )
