@@ -8,10 +8,36 @@ from pathlib import Path
 import pytest
 from redis import exceptions
 
-from aioqless import Client
+from aioqless import Client, NewJob, QueueFull
 from aioqless.redis.error_replies import make_error
 from tests.client.proxy import Proxy
 from tests.server import OwnServer
+
+
+async def test_full_redis_refuses_puts_and_still_runs_waiting_jobs(
+    own_server: OwnServer,
+) -> None:
+    async with Client(own_server.url) as client:
+        queue = client.queue("mail")
+        for _ in range(4):
+            await queue.put("Greet")
+        await client.redis.config_set("maxmemory", 1)
+        with pytest.raises(
+            QueueFull,
+            match="put: Redis is at its maxmemory and takes nothing new; work jobs off or raise "
+            "the limit",
+        ):
+            await queue.put("Greet")
+        with pytest.raises(QueueFull):
+            await queue.put_many([NewJob("Greet"), NewJob("Greet")])
+        jobs = await queue.pop(4)
+        await jobs[0].heartbeat()
+        assert await jobs[0].complete() == "complete"
+        assert await jobs[1].retry() == 4
+        await jobs[2].fail("x", group="typo")
+        assert await jobs[3].cancel()
+        await client.redis.config_set("maxmemory", 0)
+        assert await queue.put("Greet")
 
 
 async def test_server_that_became_a_replica_is_left_for_the_new_master(

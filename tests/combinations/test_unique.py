@@ -11,9 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from aioqless import Client, Job, NewJob, Retry, Settings, Worker, chain, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
-from aioqless.errors import InvalidArgument, JobExists
+from aioqless.errors import InvalidArgument, JobExists, NoResult
 from aioqless.testing import Clock, drain
 from tests.combinations.conftest import existing_job, states
+from tests.conftest import Until
+from tests.worker.conftest import Lines, Work
 
 
 @job(klass="Sync", unique=("customer",))
@@ -110,6 +112,29 @@ async def test_debounced_put_waits_for_a_job_that_sleeps(
     clock.move(30)
     await drain(clock_client, index)
     assert await states(clock_client, first, second) == ["complete", "complete"]
+
+
+async def test_debounced_job_with_a_follow_up_is_superseded_instead_of_retried(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    follow_ups: list[str] = []
+
+    @job(klass="Index", unique=("page",), debounce=0.01, retry_on=OSError, result_ttl=60)
+    async def fail_first(job: Job[Any], page: int, text: str) -> str:
+        if text == "a":
+            follow_ups.append(await client.put(fail_first.data(page=1, text="b")))
+            raise OSError("no disk")
+        return text
+
+    first = await client.put(fail_first.data(page=1, text="a"))
+    async with work(fail_first, queues=("default",)):
+        await client.jobs.wait(first, timeout=60)
+        (second,) = follow_ups
+        assert await client.jobs.result(second, timeout=60) == "b"
+    assert [line["why"] for line in lines.of("job.superseded", jid=first)] == ["OSError: no disk"]
+    assert not lines.of("job.retried")
+    with pytest.raises(NoResult):
+        await client.jobs.result(first)
 
 
 async def test_debounced_jobs_of_an_outbox_are_one_also_when_its_rows_are_put_twice(
