@@ -27,11 +27,11 @@ ELSEWHERE = (
     "~*-there:*",
 )  # the keys from which `import` imports, as docs/redis.md says
 NAMESPACES = (
+    "story",
     "bad-input",
     "bounds",
     "any-json",
     "town",
-    *(f"t{'[0-9]' * digits}" for digits in range(1, 5)),
 )  # the namespaces of the tests
 
 
