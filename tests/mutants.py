@@ -182,13 +182,17 @@ class Tree:
         self._pytest("-q", "-p", "tests.mutants", *tests, environment={LINES: str(lines)})
         return set(lines.read_text("utf-8").splitlines())
 
+    def passes(self, tests: Sequence[str]) -> bool:
+        """Return whether the tests can be run, and pass."""
+        return self._pytest("-x", "-q", *tests).returncode == 0
+
     def finds(self, mutant: Mutant, tests: Sequence[str]) -> bool:
         """Return whether one of the tests fails with a mutant."""
         file = self._folder / mutant.file
         original = file.read_text("utf-8")
         file.write_text(with_change(file, mutant), "utf-8")
         try:
-            return self._pytest("-x", "-q", *tests).returncode != 0
+            return not self.passes(tests)
         except subprocess.TimeoutExpired:
             return True
         finally:
@@ -279,6 +283,10 @@ def main() -> int:
             return mutant, found, is_found
 
         found, missed = 0, 0
+        if not deleted:
+            sys.exit("no test was deleted from these folders")
+        if not (before.passes(deleted) and all(after.passes([each]) for each in chosen.tests)):
+            sys.exit("tests fail without a mutant")
         executed = before.executed(deleted)
         drawn = iter(mutants(ROOT, chosen.source, executed))
         with ThreadPoolExecutor(chosen.processes) as pool:
