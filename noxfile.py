@@ -38,9 +38,7 @@ OF_SPARK = (
     "tests/contrib/lake/test_tables_read.py",
     "tests/contrib/lake/test_write.py",
 )
-QUICK = (
-    *("tests/unit", "tests/lua", "tests/model", "tests/client", "tests/events", "tests/worker"),
-)
+QUICK = ("tests/unit", "tests/lua", "tests/client", "tests/events")
 SLOWEST = ("--durations=10", "--durations-min=1")
 
 
@@ -131,7 +129,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def quick(session: nox.Session) -> None:
-    """Run what to run before a commit: the tests that need no program but Redis (90 s)."""
+    """Run tests before a commit: those of the scripts and the client, which need only Redis."""
     run_tests(session, "-m", "not long and not readers and not site and not program", *QUICK)
 
 
