@@ -1,8 +1,9 @@
 """Compare two versions of the tests by what they find: `python -m tests.mutants`.
 
-Tests may be deleted only if others prove the same. This draws mutants of the source (one
-operator, number or write of one line is changed) with a fixed seed, and keeps those that the
-deleted tests find, until there are 20. The remaining tests must find each of these, too:
+Tests may be deleted only if other tests prove the same. The script changes one line of the source
+at a time (an operator, a number, or a statement that is left out) until the deleted tests have
+found 20 changes, and the remaining tests must find each of these, too. The order is random with a
+fixed seed. (Python's tools for mutation testing know no Lua.)
 
     python -m tests.mutants --before 1a2b3c4 --source aioqless/lua --tests tests/lua tests/model
 
@@ -38,42 +39,36 @@ SEED = 20261128
 LINES = "MUTANTS_LINES"  # in the environment: the file to which executed lines are written
 PATIENCE = 900  # seconds of one run of pytest; a mutant that hangs is found
 # An operator or value, and what it becomes; only outside of strings and comments.
+COMMON = {
+    r" < ": " >= ",
+    r" > ": " <= ",
+    r" <= ": " > ",
+    r" >= ": " < ",
+    r" and ": " or ",
+    r" or ": " and ",
+    r"\bif not ": "if ",
+    r" \+ ": " - ",
+    r" - ": " + ",
+    r"\b0\b": "1",
+}
 CHANGES = {
-    ".lua": {
+    ".lua": COMMON
+    | {
         r" == ": " ~= ",
         r" ~= ": " == ",
-        r" < ": " >= ",
-        r" > ": " <= ",
-        r" <= ": " > ",
-        r" >= ": " < ",
-        r" and ": " or ",
-        r" or ": " and ",
-        r"\bif not ": "if ",
-        r" \+ ": " - ",
-        r" - ": " + ",
         r"\btrue\b": "false",
-        r"\b0\b": "1",
         r"\b1\b": "2",
         # A statement of one line is left out.
         r"^ *(?:redis\.call|[a-z_]+\.[a-z_]+)\(.*\)$": "",
     },
-    ".py": {
+    ".py": COMMON
+    | {
         r" == ": " != ",
         r" != ": " == ",
-        r" < ": " >= ",
-        r" > ": " <= ",
-        r" <= ": " > ",
-        r" >= ": " < ",
-        r" and ": " or ",
-        r" or ": " and ",
-        r"\bif not ": "if ",
         r" is not None\b": " is None",
         r" is None\b": " is not None",
-        r" \+ ": " - ",
-        r" - ": " + ",
         r"\bTrue\b": "False",
         r"\bFalse\b": "True",
-        r"\b0\b": "1",
         r"^( *)(?:await )?[a-z_.]+\(.*\)$": r"\1pass",
         r"\breturn [^,]+$": "return None",
     },

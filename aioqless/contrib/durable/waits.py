@@ -64,7 +64,7 @@ class Waits:
         self._job = job
         self._waits: dict[str, Wait] = {}
         self._woken: set[str] = set()  # names of which something new is there, perhaps known
-        self._all_woken = False
+        self._all_woken = False  # also waits that begin later look at once
         self._delays: set[object] = set()  # that keep it from parking
         self._pause_ends = 0.0
         self._watch: asyncio.Task[None] | None = None
@@ -113,7 +113,7 @@ class Waits:
                 wait.woken.set()
 
     def wake_all(self) -> None:
-        """Let each wait look again, also those that have not begun: messages may be lost."""
+        """Let all waits of the run look again, since messages about them may be lost."""
         self._all_woken = True
         for wait in self._waits.values():
             wait.woken.set()
