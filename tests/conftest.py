@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import itertools
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+import redis as blocking
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 from xdist.remote import Producer
@@ -26,7 +26,7 @@ from tests.sharing import ByFile, group_of
 
 Until: TypeAlias = Callable[..., Awaitable[Any]]
 
-_numbers = itertools.count(1)
+NAMESPACE = "test"
 
 # A machine that stalls makes any example slow.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -57,10 +57,18 @@ def redis_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def blocking_redis(redis_url: str) -> Iterator[blocking.Redis]:
+    with blocking.Redis.from_url(redis_url) as redis:
+        yield redis
+
+
 @pytest.fixture
-def namespace() -> str:
-    """Return a namespace that no other test uses, so that no server has to be flushed."""
-    return f"t{next(_numbers)}"
+def namespace(blocking_redis: blocking.Redis) -> str:
+    """Return an empty namespace: the same for each test, so that scripts are compiled once."""
+    if keys := list(blocking_redis.scan_iter(f"{NAMESPACE}*", count=10_000)):
+        blocking_redis.unlink(*keys)
+    return NAMESPACE
 
 
 @pytest.fixture

@@ -33,12 +33,6 @@ async def store(redis_url: str, namespace: str, users: None) -> AsyncIterator[Sc
 
 
 @pytest.fixture
-def namespace() -> str:
-    """Return one namespace for all stories, so that the scripts are compiled once."""
-    return "story"
-
-
-@pytest.fixture
 async def story(store: ScriptStore, redis: Redis) -> Story:
     """Provide a story on an empty server."""
     await redis.flushdb(asynchronous=True)
