@@ -86,10 +86,11 @@ class WorkerProcess:
                 await worker.run()
             finally:
                 timer.start()
+        if worker.abandoned:
+            await worker.release_abandoned()
         if not worker.dropped_outcomes:
             timer.exit_code = RECYCLED if worker.recycling and is_supervised else 0
         if worker.abandoned:
-            await worker.release_abandoned()
             timer.exit_now()
         return timer.exit_code
 

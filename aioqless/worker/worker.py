@@ -33,14 +33,14 @@ from aioqless.worker.parts.registration import Registration
 from aioqless.worker.parts.scheduler import Declarations, Scheduler
 from aioqless.worker.parts.stable_name import NameLease
 from aioqless.worker.poller import Poller, Slots
-from aioqless.worker.runner import Runner
+from aioqless.worker.runner import OUTCOME_TIMEOUT, Runner
 from aioqless.worker.settings import Settings
 from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription, find_unserved
 from aioqless.worker.watchdog import stack_of
 
 CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
-RELEASE_TIMEOUT = 1.0  # seconds for Redis to take back abandoned jobs and the worker's name
+DEREGISTER_TIMEOUT = 1.0  # seconds for Redis to drop the worker from its list
 # Of a call of the lock renewer; a connection that is silent for a third of it is replaced while
 # there is still time.
 LOCKS_TIMEOUT = 15.0
@@ -142,14 +142,25 @@ class Consumer:
         return [run.job.jid for run in self._runner.abandoned]
 
     async def release_abandoned(self) -> None:
-        """Release the abandoned jobs; they use no retry."""
-        with contextlib.suppress(AioqlessError, exceptions.RedisError, TimeoutError):
-            async with asyncio.timeout(RELEASE_TIMEOUT):
-                for run in self._runner.abandoned:
-                    if not run.job.settled and run.stopped_by == "shutdown":
-                        await self._context.store.release(
-                            jid=run.job.jid, worker=self._context.name, fence=run.job.fence
-                        )
+        """Release the abandoned jobs, or log those that Redis doesn't take back in time."""
+        until = asyncio.get_running_loop().time() + OUTCOME_TIMEOUT
+        for run in self._runner.abandoned:
+            if run.job.settled or run.stopped_by != "shutdown":
+                continue
+            job = run.job
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._context.store.release(
+                        jid=job.jid, worker=self._context.name, fence=job.fence
+                    )
+            except (AioqlessError, exceptions.RedisError, TimeoutError) as error:
+                self._context.lifecycle.note_dropped()
+                log.error(
+                    "job.outcome_dropped",
+                    **run.log_fields,
+                    outcome="released",
+                    why=str(error) or f"Redis did not take it back in {OUTCOME_TIMEOUT:g} s",
+                )
 
     @contextlib.asynccontextmanager
     async def named(self) -> AsyncIterator[None]:
@@ -188,7 +199,7 @@ class Consumer:
         if self._lease and self._lease.lost:  # another worker is listed by this name
             return
         with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
-            async with asyncio.timeout(RELEASE_TIMEOUT):
+            async with asyncio.timeout(DEREGISTER_TIMEOUT):
                 await self._context.store.deregister(workers=[self._context.name])
 
 
@@ -210,6 +221,7 @@ class AnyWorker(ABC):
         self.settings = shared.settings
         self._client = client
         self._shared = shared
+        self._releases = False
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
@@ -296,7 +308,9 @@ class AnyWorker(ABC):
 
         For a process that exits right after: their code still runs.
         """
+        self._releases = True
         await asyncio.gather(*(consumer.release_abandoned() for consumer in self._consumers))
+        self._releases = False
 
     @property
     def healthy(self) -> bool:
@@ -317,7 +331,7 @@ class AnyWorker(ABC):
     def waits_for_redis(self) -> bool:
         """Whether outcomes are not stored yet. From any thread."""
         runs = self._shared.running.by_jid.copy().values()
-        return any(run.ended and not run.job.settled for run in runs)
+        return self._releases or any(run.ended and not run.job.settled for run in runs)
 
     @property
     def dropped_outcomes(self) -> bool:

@@ -90,6 +90,7 @@ async def test_rolling_restart_ends_a_process_whose_job_does_not_stop(
 
 @pytest.mark.long
 @pytest.mark.parametrize("processes", [[], ["-w", "1"]], ids=["worker", "supervisor"])
+@pytest.mark.parametrize("klass", ["Wait", "Suppress"])
 async def test_outcomes_that_redis_cannot_take_end_with_the_process_and_its_exit_code(
     client: Client,
     own_server: OwnServer,
@@ -97,9 +98,10 @@ async def test_outcomes_that_redis_cannot_take_end_with_the_process_and_its_exit
     start: Start,
     until: Until,
     processes: list[str],
+    klass: str,
 ) -> None:
     async with Client(own_server.url, namespace=client.namespace) as other:
-        await other.queue("mail").put("Wait", jid="a")
+        await other.queue("mail").put(klass, jid="a")
     async with start(*processes, *SHORT, "--url", own_server.url) as worker:
         await until(lambda: worker.logged("job.started"))
         own_server.kill()

@@ -40,6 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
 @pytest.fixture
 async def root(server: OwnServer, namespace: str) -> Any:
     async with Client(server.url, namespace=namespace) as client:
+        await client.redis.flushdb()
         for role in ROLES:
             _, *rules = user(role, namespace, PASSWORD).split(" ")
             await client.redis.execute_command("ACL", "SETUSER", *rules)

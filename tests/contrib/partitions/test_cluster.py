@@ -47,6 +47,12 @@ def cluster(
         yield cluster
 
 
+@pytest.fixture
+def namespace(tmp_path: Path) -> str:
+    """Return a namespace for each test, since they use one Cluster."""
+    return tmp_path.name
+
+
 def owners(cluster: Cluster, client: PartitionedClient) -> list[Server]:
     """Return the node of each partition."""
     return [cluster.owner(slot_of(partition.namespace)) for partition in client.partitions]
