@@ -100,38 +100,6 @@ async def test_first_that_has_waited_takes_the_others_along(story: Story) -> Non
         assert (await story.store.get(jid=jid))["state"] == "running"
 
 
-async def test_one_job_runs_after_within(story: Story) -> None:
-    await story.put("a", 0, **of())
-    assert await pop(story, 5) == [["a"]]
-
-
-async def test_put_that_completes_the_size_makes_them_due(story: Story) -> None:
-    for n, jid in enumerate("abc"):
-        await story.put(jid, n / 10, **of())
-    assert await pop(story, 0.3) == [["a", "b", "c"]]
-
-
-async def test_bulk_has_at_most_its_size_and_the_rest_gathers(story: Story) -> None:
-    for n, jid in enumerate("abcd"):
-        await story.put(jid, n / 10, **of())
-    assert await pop(story, 0.4) == [["a", "b", "c"]]
-    assert await pop(story, 0.5) == []
-    assert await pop(story, 5.3) == [["d"]]
-
-
-async def test_full_bulks_follow_each_other(story: Story) -> None:
-    rows: list[PutManyRow] = [
-        {"jid": f"j{n:02}", "klass": "Greet", "data": "{}", **of(size=10)}  # type: ignore[typeddict-item]
-        for n in range(35)
-    ]
-    await story.store.put_many(queue="mail", now=0, batch=rows)
-    sizes = []
-    while bulks := await pop(story, 1, count=1):
-        sizes += [len(bulk) for bulk in bulks]
-    assert sizes == [10, 10, 10]
-    assert [len(bulk) for bulk in await pop(story, 5.1)] == [5]
-
-
 async def test_keys_and_queues_gather_apart(story: Story) -> None:
     await story.put("a", 0, **of("x"))
     await story.put("b", 0, **of("y"))
@@ -155,14 +123,6 @@ async def test_gathering_jobs_do_not_stand_in_the_way(story: Story) -> None:
     assert await pop(story, 1, count=1) == [["other"]]
 
 
-async def test_best_jobs_come_first(story: Story) -> None:
-    await story.put("low", 0, **of(size=2))
-    await story.put("high", 1, priority=-5, **of(size=2))
-    await story.put("middle", 1, priority=-1, **of(size=2))
-    assert await pop(story, 2) == [["high", "middle"]]
-    assert await pop(story, 5) == [["low"]]
-
-
 async def test_within_zero_takes_what_waits(story: Story) -> None:
     for n in range(4):
         await story.put(f"j{n}", n, **of(within=0))
@@ -177,21 +137,6 @@ async def test_delayed_jobs_gather_when_they_are_due(story: Story) -> None:
     assert await pop(story, 9.5) == []
     await story.put("b", 10.5, **of())
     assert await pop(story, 11) == [["a", "late", "b"]]
-
-
-async def test_delayed_job_is_not_taken_along_early(story: Story) -> None:
-    await story.put("late", 0, delay=100, **of())
-    await story.put("a", 0, **of())
-    assert await pop(story, 5) == [["a"]]
-    assert await pop(story, 100) == []
-    assert await pop(story, 105) == [["late"]]
-
-
-async def test_backlog_of_due_jobs_comes_in_bulks(story: Story) -> None:
-    for n in range(6):
-        await story.put(f"j{n}", 0, delay=1 + n / 10, **of())
-    assert [len(bulk) for bulk in await pop(story, 100, count=1)] == [3]
-    assert [len(bulk) for bulk in await pop(story, 100, count=1)] == [3]
 
 
 async def test_dependents_gather_when_they_are_released(story: Story) -> None:
@@ -214,48 +159,11 @@ async def test_wake_up_is_told_when_the_first_gathers(story: Story) -> None:
 # Leaving
 
 
-async def test_canceled_job_leaves(story: Story) -> None:
-    await story.put("a", 0, **of())
-    await story.put("b", 1, **of())
-    await story.store.cancel(jids=["a"])
-    assert await index(story) == ["b"]
-    assert await pop(story, 5) == []
-    assert await pop(story, 6) == [["b"]]
-
-
 async def test_moved_job_gathers_in_its_new_queue(story: Story) -> None:
     await story.put("a", 0, **of())
     await story.store.move(queue="other", jid="a", now=1)
     assert await index(story) == []
     assert await index(story, queue="other") == ["a"]
-
-
-async def test_priority_changes_while_a_job_gathers(story: Story) -> None:
-    await story.put("a", 0, **of())
-    await story.put("b", 1, **of())
-    await story.store.priority(jid="b", priority=-3)
-    assert await index(story) == ["b", "a"]
-
-
-async def test_released_jobs_are_popped_together_again(story: Story) -> None:
-    for n, jid in enumerate("abc"):
-        await story.put(jid, n / 1000, **of())
-    rows = await pop_rows(story, 1)
-    for row in rows:
-        await story.store.release(jid=str(row["jid"]), worker="ann", fence=row["x-fence"], now=2)
-    assert await pop(story, 3, count=1) == [["a", "b", "c"]]
-
-
-async def test_retries_gather_after_their_delay(story: Story) -> None:
-    for n, jid in enumerate("abc"):
-        await story.put(jid, n / 1000, **of())
-    for row in await pop_rows(story, 1):
-        await story.store.retry(
-            jid=str(row["jid"]), queue="mail", worker="ann", fence=row["x-fence"], now=2, delay=10
-        )
-    assert await pop(story, 11.9) == []
-    (bulk,) = await pop(story, 12, count=1)
-    assert sorted(bulk) == ["a", "b", "c"]
 
 
 # Losses

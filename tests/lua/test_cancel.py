@@ -2,7 +2,7 @@
 
 import pytest
 
-from aioqless.errors import HasDependents, NoSuchJob
+from aioqless.errors import HasDependents
 from tests.lua.story import Story
 
 
@@ -41,15 +41,6 @@ async def test_canceled_job_is_deleted_without_a_trace(story: Story, state: str)
     }
 
 
-async def test_canceled_job_can_be_neither_renewed_nor_completed(story: Story) -> None:
-    await story.running("a")
-    await story.cancel("a")
-    async with story.refused(NoSuchJob, jid="a"):
-        await story.heartbeat("a", 2)
-    async with story.refused(NoSuchJob, jid="a"):
-        await story.complete("a", 2)
-
-
 async def test_unknown_and_complete_jobs_are_skipped(story: Story) -> None:
     await story.completed("done")
     await story.put("a", 3)
@@ -57,12 +48,6 @@ async def test_unknown_and_complete_jobs_are_skipped(story: Story) -> None:
     assert await story.state("done") == "complete"
     async with story.unchanged():
         assert await story.cancel("unknown", "done") == []
-
-
-async def test_job_named_twice_is_canceled_once(story: Story) -> None:
-    await story.put("a", 0, tags=["x"])
-    assert await story.cancel("a", "a") == ["a"]
-    assert await story.scores("tags") == {}
 
 
 async def test_job_with_dependents_is_canceled_only_together_with_them(
@@ -79,12 +64,6 @@ async def test_job_with_dependents_is_canceled_only_together_with_them(
     assert [key for key in await story.all_keys() if key.startswith(("j:", "q:"))] == []
 
 
-async def test_order_of_the_jids_does_not_matter(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 1, depends=["a"])
-    assert await story.cancel("b", "a") == ["b", "a"]
-
-
 async def test_canceled_dependent_is_unlinked_from_its_dependency(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1, depends=["a"])
@@ -94,26 +73,6 @@ async def test_canceled_dependent_is_unlinked_from_its_dependency(story: Story) 
         {"c"},
         ["c"],
     )
-
-
-async def test_canceled_failed_job_leaves_its_group_and_the_count_of_its_day(story: Story) -> None:
-    await story.failed("a")
-    await story.failed("b", 2, 3, 4)
-    await story.cancel("a")
-    assert (await story.items("f:typo"), await story.members("failures")) == (["b"], {"typo"})
-    assert await story.day() == {"failures": "2", "failed": "1"}
-    await story.cancel("b")
-    assert (await story.members("failures"), await story.day()) == (
-        set(),
-        {"failures": "2", "failed": "0"},
-    )
-
-
-async def test_tracked_job_stays_tracked_as_expired(story: Story) -> None:
-    await story.put("a", 0)
-    await story.track("a")
-    await story.cancel("a")
-    assert await story.store.track_list() == {"jobs": [], "expired": ["a"]}
 
 
 async def test_many_jobs_are_canceled_in_one_call(story: Story) -> None:

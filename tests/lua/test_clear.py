@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument
 from aioqless.store import PutManyRow
 from tests.lua.story import Story
 from tests.lua.test_concurrency_and_rate_limits import ONE
@@ -40,27 +39,6 @@ async def test_jobs_of_the_state_are_canceled_without_a_trace_and_others_stay(st
     assert await story.counts(10) == {"running": 1, "scheduled": 1}
     assert await clear(story, "scheduled") == (1, {})
     assert await story.all_keys() == before
-
-
-async def test_scheduled_job_that_is_due_counts_as_waiting(story: Story) -> None:
-    await story.put("due", 0, delay=5)
-    await story.put("later", 0, delay=500)
-    assert await clear(story, "scheduled", dry_run=1) == (1, {})
-    assert await clear(story, "waiting") == (1, {})
-    assert await story.state("later") == "scheduled"
-
-
-async def test_clear_counts_a_timed_out_job_as_waiting_and_one_with_an_expired_lock_as_running(
-    story: Story,
-) -> None:
-    await story.running("a")
-    await story.timeout("a", at=2)
-    assert await story.pop(3, worker="bob") == ["a"]
-    await story.put("b", 4)
-    assert await story.pop(5, worker="ann") == ["b"]
-    await story.timeout("b", at=6)
-    assert await clear(story, "waiting", at=900) == (1, {})
-    assert await story.state("a") == "running"
 
 
 async def test_job_is_cleared_with_all_dependents_in_any_order(
@@ -159,15 +137,3 @@ async def test_many_jobs_are_cleared_in_batches(story: Story) -> None:
     assert reply == {"canceled": 250, "kept": [], "offset": 0}
     assert await clear(story, "waiting", dry_run=1) == (350, {})
     assert await clear(story, "waiting") == (350, {})
-
-
-async def test_invalid_state_is_refused(story: Story) -> None:
-    await story.failed("a")
-    for state, states, more in (  # type: ignore[var-annotated]
-        ("running", ["running"], {}),
-        ("waiting", ["depends"], {}),
-        ("failed", ["failed"], {}),
-        ("waiting", ["waiting", "complete"], {}),
-    ):
-        async with story.refused(InvalidArgument):
-            await clear(story, state, *states, **more)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+from aioqless.errors import InvalidArgument, WrongState
 from aioqless.store import PutManyRow
 from tests.lua.story import Story, score
 
@@ -46,21 +46,6 @@ async def test_completed_job_is_stored_like_by_other_qless_clients(story: Story)
     assert (await story.items("j:a-history"))[2:] == ['[1353000060,"done",{},0.123456]']
 
 
-async def test_completed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
-    await story.completed("a")
-    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
-    assert await story.counts(3) == {}
-
-
-async def test_completion_restores_retries_and_deletes_the_failure(story: Story) -> None:
-    await story.running("a", retries=3)
-    await story.retry("a", 2, group="net", message="down")
-    await story.pop(3)
-    await story.complete("a", 4)
-    job = await story.get("a")
-    assert (job["remaining"], job["failure"]) == (3, {})
-
-
 async def test_completion_replaces_the_data_if_given(story: Story) -> None:
     await story.running("a", data='{ "n": [] }')
     await story.complete("a", 2, next="mail")
@@ -70,35 +55,7 @@ async def test_completion_replaces_the_data_if_given(story: Story) -> None:
     assert (await story.job("a"))["data"] == "[12345678901234567, {} ,1.0,[]]"
 
 
-async def test_expired_lock_that_was_not_taken_over_suffices_to_complete(story: Story) -> None:
-    await story.running("a")
-    assert await story.complete("a", 1000) == "complete"
-
-
 # Refusals
-
-
-async def test_job_that_does_not_exist_cannot_be_completed(story: Story) -> None:
-    async with story.refused(NoSuchJob, jid="a"):
-        await story.complete("a", 2)
-
-
-async def test_job_that_does_not_run_cannot_be_completed(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.refused(WrongState, jid="a", state="waiting"):
-        await story.complete("a", 2)
-
-
-async def test_job_can_be_completed_only_once(story: Story) -> None:
-    await story.completed("a")
-    async with story.refused(WrongState, jid="a", state="complete"):
-        await story.complete("a", 3)
-
-
-async def test_another_worker_cannot_complete_a_job(story: Story) -> None:
-    await story.running("a")
-    async with story.refused(LockLost, jid="a", holder="ann"):
-        await story.complete("a", 2, worker="bob")
 
 
 async def test_holder_must_name_the_queue_of_the_job(story: Story) -> None:
@@ -112,12 +69,6 @@ async def test_delay_and_depends_need_a_next_queue(story: Story, given: dict[str
     await story.running("a")
     async with story.refused(InvalidArgument, argument=next(iter(given))):
         await story.complete("a", 2, **given)
-
-
-async def test_job_cannot_advance_to_depend_on_itself(story: Story) -> None:
-    await story.running("a")
-    async with story.refused(InvalidArgument, argument="depends"):
-        await story.complete("a", 2, next="post", depends=["a"])
 
 
 # Advancing
@@ -138,36 +89,6 @@ async def test_job_advances_to_another_queue(story: Story) -> None:
     assert (await story.items("j:a-history"))[2:] == ['[2,"done"]', '[2,"put",{"q":"post"}]']
     assert (await story.scores("completed"), await story.scores("w:ann:jobs")) == ({}, {})
     assert await story.scores("queues") == {"mail": 0, "post": 2}
-
-
-async def test_advanced_job_has_all_retries_and_no_failure(story: Story) -> None:
-    await story.running("a", retries=3)
-    await story.retry("a", 2, group="net", message="down")
-    await story.pop(3)
-    await story.complete("a", 4.5, next="post")
-    stored = await story.job("a")
-    assert (stored["remaining"], stored["failure"], stored["time"]) == ("3", "{}", "4.5" + 19 * "0")
-
-
-async def test_job_may_advance_to_its_own_queue(story: Story) -> None:
-    await story.running("a")
-    assert await story.complete("a", 2, next="mail") == "waiting"
-    assert await story.pop(3, worker="bob") == ["a"]
-
-
-async def test_job_advanced_with_a_delay_is_scheduled(story: Story) -> None:
-    await story.running("a")
-    assert await story.complete("a", 2, next="post", delay=10) == "scheduled"
-    assert (await story.where("a", "post"), await story.state("a")) == (
-        {"scheduled": 12},
-        "scheduled",
-    )
-    assert await story.pop(12, queue="post") == ["a"]
-
-
-async def test_zero_means_no_delay(story: Story) -> None:
-    await story.running("a")
-    assert await story.complete("a", 2, next="post", delay=0) == "waiting"
 
 
 async def test_advanced_job_can_have_dependencies(story: Story) -> None:
@@ -193,16 +114,6 @@ async def test_advanced_job_can_have_dependencies_and_a_delay(story: Story) -> N
         "scheduled",
     )
     assert "scheduled" not in await story.job("a")
-
-
-async def test_delay_applies_although_all_dependencies_are_complete(story: Story) -> None:
-    await story.completed("b")
-    await story.running("a", 3, 4)
-    assert await story.complete("a", 5, next="post", delay=100, depends=["b"]) == "scheduled"
-    assert (await story.where("a", "post"), await story.state("a")) == (
-        {"scheduled": 105},
-        "scheduled",
-    )
 
 
 async def test_advancing_does_not_release_dependents(story: Story) -> None:

@@ -59,18 +59,6 @@ async def test_job_in_its_grace_period_counts_towards_the_limit(story: Story) ->
     assert len(await story.pop(1012, count=9, worker="zoe")) == 1
 
 
-async def test_limit_holds_across_queues_and_workers(story: Story) -> None:
-    for n in range(5):
-        await story.put(f"a{n}", n, queue=f"q{n}", **limited(2))
-    assert [len(await story.pop(9, queue=f"q{n}", worker=f"w{n}")) for n in range(5)] == [
-        1,
-        1,
-        0,
-        0,
-        0,
-    ]
-
-
 @pytest.mark.parametrize(
     "end",
     ["complete", "advance", "fail", "retry", "release", "cancel", "timeout", "put", "give back"],
@@ -149,37 +137,6 @@ async def test_expired_lock_of_a_dead_worker_frees_the_key(
     assert await story.pop(71, worker="bob") == ["b"]
 
 
-async def test_renewed_lock_keeps_the_key(story: Story) -> None:
-    await story.running("a", **ONE)
-    await story.put("b", 2, **ONE)
-    await story.pop(3)
-    await story.heartbeat("a", 50)
-    assert await story.pop(71, worker="bob") == []
-    assert await _due(story, 72) == "38"  # the lock of a, which expires before b is due
-    assert await story.where("b") == {"scheduled": 120}
-
-
-async def test_job_of_a_dead_worker_runs_again_within_its_limit(story: Story) -> None:
-    await story.running("a", **ONE)
-    await story.put("b", 2, **ONE)
-    assert await story.pop(61, worker="bob") == []
-    assert await story.pop(72, worker="bob") == ["a"]
-    assert await story.scores("x:limit-running:k") == {"a": 142}
-    await story.complete("a", 73, worker="bob")
-    assert await story.pop(74, worker="bob") == ["b"]
-
-
-async def test_job_with_an_expired_lock_is_delayed_if_its_key_was_taken(story: Story) -> None:
-    await story.running("a", queue="post", **ONE)
-    await story.put("b", 2, **ONE)
-    assert await story.pop(61, worker="bob", queue="post") == []
-    assert await story.pop(71, worker="bob") == ["b"]
-    assert await story.pop(72, worker="bob", queue="post") == []
-    assert await story.where("a", "post") == {"scheduled": 141}
-    await story.complete("b", 73, worker="bob")
-    assert await story.pop(74, worker="bob", queue="post") == ["a"]
-
-
 async def test_running_job_removed_by_another_client_frees_its_key(story: Story) -> None:
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
@@ -197,16 +154,6 @@ async def test_deleted_delayed_job_is_skipped(story: Story) -> None:
     await story.change("ZREM", "q:mail-scheduled", "b")
     await story.complete("a", 5)
     assert await story.pop(6, count=9) == ["c"]
-
-
-async def test_canceled_delayed_job_leaves_no_trace(story: Story) -> None:
-    await story.running("a", **ONE)
-    await story.put("b", 2, **ONE)
-    await story.pop(3)
-    await story.cancel("b")
-    assert not await story.exists("x:held-back:k")
-    await story.complete("a", 4)
-    assert not await story.exists("x:limit-running:k")
 
 
 async def test_delayed_job_can_be_moved_to_another_queue(story: Story) -> None:
@@ -257,34 +204,12 @@ async def test_rate_limit_of_a_key_delays_further_starts(
     assert await story.pop(70, count=9, worker="bob") == ["a2"]
 
 
-async def test_rate_limit_holds_over_any_sliding_window(story: Story) -> None:
-    for n in range(30):
-        await story.put(f"a{n:02}", 0, **rated(3, 10))
-    starts: list[float] = []
-    for half in range(200):
-        starts += [half / 2] * len(await story.pop(half / 2, count=9, worker=f"w{half}"))
-    assert len(starts) == 30
-    assert all(later - earlier >= 10 for earlier, later in zip(starts, starts[3:], strict=False))
-    assert starts[-1] == 90
-
-
 async def test_retry_counts_as_a_start(story: Story) -> None:
     await story.running("a", popped=1, **rated(1, 30))
     await story.retry("a", 2)
     assert await story.pop(3) == []
     assert await story.where("a") == {"scheduled": 31}
     assert await story.pop(31) == ["a"]
-
-
-async def test_rate_and_concurrency_limit_apply_together(story: Story) -> None:
-    both = constrained({"key": "k", "limit": 1, "rate": [1, 30]})
-    await story.running("a", popped=1, **both)
-    await story.put("b", 2, **both)
-    assert await story.pop(3) == []
-    await story.complete("a", 10)
-    assert await story.pop(11) == []
-    assert await story.where("b") == {"scheduled": 31}
-    assert await story.pop(31) == ["b"]
 
 
 # Rate limits of queues

@@ -29,11 +29,6 @@ async def test_all_options_have_a_default(story: Story) -> None:
     assert await story.store.config_get() == _DEFAULTS
 
 
-@pytest.mark.parametrize(("option", "value"), _DEFAULTS.items())
-async def test_each_default_is_readable(story: Story, option: str, value: int | str) -> None:
-    assert await story.store.config_get(option=option) == value
-
-
 async def test_set_option_is_stored_and_returned_as_text(story: Story) -> None:
     await story.store.config_set(option="heartbeat", value=30)
     assert await story.fields("config") == {"heartbeat": "30"}
@@ -46,21 +41,6 @@ async def test_unknown_options_can_be_stored(story: Story) -> None:
     await story.store.config_set(option="colour", value="red")
     assert await story.store.config_get(option="colour") == "red"
     assert (await story.store.config_get())["colour"] == "red"
-
-
-async def test_unset_option_has_its_default_again(story: Story) -> None:
-    await story.configure(heartbeat=30)
-    await story.store.config_unset(option="heartbeat")
-    assert (
-        await story.fields("config"),
-        await story.store.config_get(option="heartbeat"),
-    ) == ({}, 60)
-
-
-async def test_option_set_to_an_empty_text_is_unset(story: Story) -> None:
-    await story.configure(heartbeat=30)
-    await story.store.config_set(option="heartbeat")
-    assert await story.fields("config") == {}
 
 
 async def test_both_spellings_of_a_queue_heartbeat_are_stored_like_by_other_clients(

@@ -38,16 +38,6 @@ async def test_puts_before_the_start_are_one_job_with_the_data_and_options_of_th
     assert (await story.pop(39, queue="post"), await story.pop(40, queue="post")) == ([], ["a"])
 
 
-async def test_constant_puts_are_run_debounce_max_after_the_first(story: Story) -> None:
-    starts = []
-    for second in range(1000):
-        await story.put(f"j{second}", second, **PUT)
-        for jid in await story.pop(second + 0.5):
-            starts.append(second)
-            await story.complete(jid, second + 0.6)
-    assert starts == [100 + 101 * n for n in range(9)]
-
-
 async def test_put_during_a_run_is_a_follow_up_that_is_held_until_the_run_ends(
     story: Story,
 ) -> None:
@@ -61,27 +51,6 @@ async def test_put_during_a_run_is_a_follow_up_that_is_held_until_the_run_ends(
     assert await story.put("d", 92, **PUT) == "d"
 
 
-async def test_delay_of_a_follow_up_that_is_not_over_at_the_end_of_the_run_continues(
-    story: Story,
-) -> None:
-    await started_with_a_follow_up(story)
-    await story.complete("a", 50)
-    assert await story.state("b") == "scheduled"
-    assert (await story.pop(69), await story.pop(70)) == ([], ["b"])
-
-
-@pytest.mark.parametrize("way", ["retry", "release"])
-async def test_job_that_has_started_and_waits_counts_as_running(story: Story, way: str) -> None:
-    await story.put("a", 0, **PUT)
-    await story.pop(31)
-    await (story.retry if way == "retry" else story.release)("a", 32, delay=100)
-    assert await story.put("b", 33, **PUT) == "b"
-    assert await story.pop(100) == []
-    assert await story.pop(132) == ["a"]
-    await story.complete("a", 133)
-    assert await story.pop(133) == ["b"]
-
-
 async def test_retry_with_a_follow_up_completes_the_job_as_superseded(story: Story) -> None:
     await started_with_a_follow_up(story)
     step = {"kind": "step", "name": "s", "result": "1"}
@@ -93,13 +62,6 @@ async def test_retry_with_a_follow_up_completes_the_job_as_superseded(story: Sto
     assert not await story.exists("x:steps:a")
     assert not await story.exists("x:result:a")
     assert await story.pop(70) == ["b"]
-
-
-async def test_lost_lock_with_a_follow_up_is_superseded(story: Story) -> None:
-    await story.configure(grace_period=0)
-    await started_with_a_follow_up(story)
-    assert await story.pop(100, worker="bob", count=2) == ["b"]
-    assert await story.state("a") == "complete"
 
 
 async def test_failed_job_hands_over_and_is_superseded_when_it_is_retried_by_hand(
@@ -121,13 +83,6 @@ async def both_failed(story: Story) -> None:
     await story.put("b", 33, **PUT)
     assert await story.pop(70) == ["b"]
     await story.fail("b", 71)
-
-
-async def test_latest_of_failed_jobs_that_are_retried_together_is_run(story: Story) -> None:
-    await both_failed(story)
-    assert await story.store.unfail(queue="mail", group="typo", now=72) == 2
-    assert (await story.state("a"), await story.state("b")) == ("complete", "waiting")
-    assert await story.pop(73, count=2) == ["b"]
 
 
 async def test_failed_job_that_is_retried_is_held_by_an_older_one_that_runs(story: Story) -> None:

@@ -1,8 +1,6 @@
 """fail: sets a job aside in a failure group."""
 
-import pytest
-
-from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+from aioqless.errors import InvalidArgument, LockLost
 from tests.lua.story import Story, score
 
 
@@ -42,69 +40,12 @@ async def test_failed_job_is_stored_like_by_other_qless_clients(story: Story) ->
     )
 
 
-async def test_failed_job_has_left_its_queue_and_its_worker(story: Story) -> None:
-    await story.failed("a")
-    assert (await story.where("a"), await story.scores("w:ann:jobs")) == ({}, {})
-    assert await story.pop(1000, count=9) == []
-
-
-async def test_newest_failure_is_at_the_head_of_its_group(story: Story) -> None:
-    await story.failed("a")
-    await story.failed("b", 3, 4, 5)
-    assert await story.items("f:typo") == ["b", "a"]
-
-
-async def test_each_failure_of_a_day_counts_in_its_queue(story: Story) -> None:
-    await story.failed("a")
-    await story.put("a", 3)
-    await story.pop(4)
-    await story.fail("a", 5, group="again")
-    await story.failed("b", 86400, 86401, 86402)
-    assert await story.day() == {"failures": "2", "failed": "1"}
-    assert await story.day(day=86400) == {"failures": "1", "failed": "1"}
-
-
-async def test_data_given_with_a_failure_is_kept_byte_for_byte(story: Story) -> None:
-    await story.running("a", data="[ ]")
-    await story.fail("a", 2, data='{"n": 12345678901234567, "e":[ ]}')
-    assert (await story.job("a"))["data"] == '{"n": 12345678901234567, "e":[ ]}'
-
-
-async def test_stored_data_is_kept_without_new_data(story: Story) -> None:
-    await story.failed("a", data="[ 1.0 ]")
-    assert (await story.job("a"))["data"] == "[ 1.0 ]"
-
-
 async def test_message_may_be_empty_and_group_may_not(story: Story) -> None:
     await story.running("a")
     async with story.refused(InvalidArgument, argument="group"):
         await story.fail("a", 2, group="")
     await story.fail("a", 2, message="")
     assert (await story.get("a"))["failure"]["message"] == ""
-
-
-async def test_requests_to_renew_or_complete_a_failed_job_fail(story: Story) -> None:
-    await story.failed("a")
-    async with story.refused(WrongState, jid="a", state="failed"):
-        await story.heartbeat("a", 3)
-    async with story.refused(WrongState, jid="a", state="failed"):
-        await story.complete("a", 3)
-    async with story.refused(WrongState, jid="a", state="failed"):
-        await story.fail("a", 3)
-
-
-async def test_only_its_holder_may_fail_a_running_job(story: Story) -> None:
-    await story.running("a")
-    async with story.refused(LockLost, jid="a", holder="ann"):
-        await story.fail("a", 2, worker="bob")
-
-
-async def test_worker_cannot_fail_a_job_that_does_not_run_or_exist(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.refused(WrongState, jid="a", state="waiting"):
-        await story.fail("a", 2)
-    async with story.refused(NoSuchJob, jid="b"):
-        await story.fail("b", 2)
 
 
 async def test_dependents_of_a_failed_job_stay_held(story: Story) -> None:
@@ -143,19 +84,6 @@ async def test_operator_may_fail_a_waiting_job(story: Story) -> None:
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 
-async def test_operator_may_fail_a_scheduled_job(story: Story) -> None:
-    await story.put("a", 0, delay=10)
-    await story.fail("a", 2, worker="")
-    assert (await story.where("a"), await story.state("a")) == ({}, "failed")
-
-
-async def test_operator_may_fail_a_stalled_job(story: Story) -> None:
-    await story.running("a")
-    await story.timeout("a", at=2)
-    await story.fail("a", 3, worker="")
-    assert (await story.where("a"), await story.state("a")) == ({}, "failed")
-
-
 async def test_dependent_job_failed_by_an_operator_has_no_dependencies(story: Story) -> None:
     await story.put("b", 0)
     await story.put("a", 1, depends=["b"], delay=100)
@@ -175,15 +103,3 @@ async def test_operator_cannot_take_a_job_from_its_worker_by_failing_it(story: S
     await story.running("a")
     async with story.refused(LockLost, jid="a", holder="ann"):
         await story.fail("a", 2, worker="")
-
-
-@pytest.mark.parametrize("state", ["failed", "complete"])
-async def test_operator_cannot_fail_an_ended_job(story: Story, state: str) -> None:
-    await (story.failed("a") if state == "failed" else story.completed("a"))
-    async with story.refused(WrongState, jid="a", state=state):
-        await story.fail("a", 3, worker="")
-
-
-async def test_operator_cannot_fail_a_missing_job(story: Story) -> None:
-    async with story.refused(NoSuchJob, jid="a"):
-        await story.fail("a", 3, worker="")

@@ -35,10 +35,6 @@ async def test_group_is_paged_with_its_total(story: Story) -> None:
     assert await page(offset=0, count=0) == (27, [])
 
 
-async def test_unknown_group_is_empty(story: Story) -> None:
-    assert await story.store.failed(group="typo") == {"total": 0, "jobs": []}
-
-
 async def test_deleted_job_is_omitted_from_its_group(story: Story) -> None:
     await story.failed("a")
     await story.change("LPUSH", "f:typo", "ghost")

@@ -7,10 +7,6 @@ import pytest
 from tests.lua.story import Story
 
 
-async def test_missing_job_is_empty(story: Story) -> None:
-    assert await story.get("a") is None
-
-
 async def test_new_job_is_returned_with_all_fields(story: Story) -> None:
     await story.put("a", 1.5, data="[1]", tags=["x"], priority=-1.5, retries=2)
     assert await story.get("a") == {
@@ -22,11 +18,6 @@ async def test_new_job_is_returned_with_all_fields(story: Story) -> None:
         "dependents_total": 0,
         "history": [{"when": 1.5, "what": "put", "q": "mail"}], "history_total": 1,
     }  # fmt: skip
-
-
-async def test_data_is_returned_as_stored(story: Story) -> None:
-    await story.put("a", 0, data='{"n": 12345678901234567, "e": [ ]}')
-    assert (await story.get("a"))["data"] == '{"n": 12345678901234567, "e": [ ]}'
 
 
 async def test_empty_lists_are_lists_on_the_wire(story: Story) -> None:
@@ -55,17 +46,6 @@ async def test_numbers_keep_all_their_digits(story: Story) -> None:
     assert (job["priority"], job["expires"]) == (0.1, 1353000120.123456)
 
 
-async def test_event_has_time_kind_and_details(story: Story) -> None:
-    await story.put("a", 0)
-    await story.store.log(
-        jid="a",
-        message="seen",
-        now=2,
-        data='{"by": "eve", "when": "never", "what": "nothing"}',
-    )
-    assert (await story.get("a"))["history"][1] == {"when": 2, "what": "seen", "by": "eve"}
-
-
 async def test_malformed_event_does_not_hide_the_job(story: Story) -> None:
     await story.put("a", 0)
     await story.change("RPUSH", "j:a-history", "nonsense")
@@ -80,17 +60,6 @@ async def test_remaining_retries_are_never_negative(story: Story, stored: str, s
     await story.put("a", 0)
     await story.change("HSET", "j:a", "remaining", stored)
     assert (await story.get("a"))["remaining"] == shown
-
-
-async def test_multiget_keeps_the_order_and_omits_missing_jobs(
-    story: Story,
-) -> None:
-    for jid in "abc":
-        await story.put(jid, 0)
-    jobs = await story.store.multiget(jids=["c", "unknown", "a", "c"])
-    assert [job["jid"] for job in jobs] == ["c", "a", "c"]
-    assert jobs[0] == await story.get("c")
-    assert await story.store.multiget(jids=[]) == []
 
 
 _READS: list[tuple[tuple[str, ...], dict[str, Any]]] = [

@@ -84,16 +84,6 @@ async def test_jids_of_a_group_are_paged_latest_first(story: Story) -> None:
     assert await story.store.group(group="typo", count=0) == []
 
 
-async def test_group_is_retried_each_job_in_its_own_queue(story: Story) -> None:
-    await story.failed("a", queue="mail")
-    await story.failed("b", 3, 4, 5, queue="post")
-    await story.failed("c", 6, 7, 8)
-    assert await story.store.revive_group(group="typo", now=9, count=2) == 2
-    assert [(await story.get(jid))["state"] for jid in "abc"] == ["waiting", "waiting", "failed"]
-    assert (await story.pop(10, queue="mail"), await story.pop(10, queue="post")) == (["a"], ["b"])
-    assert await story.store.failed() == {"typo": 1}
-
-
 async def test_single_failed_job_is_retried_optionally_with_other_data(story: Story) -> None:
     await story.failed("a")
     assert await story.store.revive_job(jid="a", now=9, data="[7]") == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aioqless.errors import InvalidArgument, NoSuchJob
+from aioqless.errors import InvalidArgument
 from tests.lua.story import Story
 
 
@@ -21,17 +21,6 @@ async def test_event_has_a_whole_second_and_the_fraction_apart(story: Story) -> 
         '[3,"note",{},0.250000]',
     ]
     assert (await story.event_times("a"))[1:] == [(1.9, "half way"), (2, "note"), (3.25, "note")]
-
-
-async def test_any_job_accepts_custom_events(story: Story) -> None:
-    await story.completed("a")
-    await _log(story, 3)
-    assert await story.event_times("a") == [(0, "put"), (1, "popped"), (2, "done"), (3, "note")]
-
-
-async def test_job_that_does_not_exist_has_no_history(story: Story) -> None:
-    async with story.refused(NoSuchJob, jid="a"):
-        await _log(story, 1)
 
 
 @pytest.mark.parametrize("data", ["{", "[1]", "3"])
@@ -62,12 +51,3 @@ async def test_number_of_kept_events_is_configurable(
     for at in range(1, 6):
         await _log(story, at)
     assert [when for when, _ in await story.event_times("a")] == kept
-
-
-async def test_too_long_history_is_truncated(story: Story) -> None:
-    await story.put("a", 0)
-    for at in range(1, 6):
-        await _log(story, at)
-    await story.configure(max_job_history=3)
-    await _log(story, 6)
-    assert [when for when, _ in await story.event_times("a")] == [0, 5, 6]

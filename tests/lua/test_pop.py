@@ -2,8 +2,7 @@
 
 import pytest
 
-from aioqless.errors import InvalidArgument
-from tests.lua.story import Story, score
+from tests.lua.story import Story
 
 A_MOMENT = 1353000060.123456
 
@@ -41,18 +40,6 @@ async def test_popped_job_is_stored_like_by_other_qless_clients(story: Story) ->
     ] == '[1353000060,"popped",{"worker":"ann"},0.123456]'
 
 
-async def test_pop_stores_the_former_place_and_the_fence(story: Story) -> None:
-    await story.put("a", 5)
-    await story.pop(7)
-    stored = await story.job("a")
-    assert (stored["x-put"], stored["x-fence"]) == ("5." + 20 * "0", "1")
-
-
-async def test_job_is_given_to_one_worker_only(story: Story) -> None:
-    await story.put("a", 0)
-    assert (await story.pop(1, worker="ann"), await story.pop(1, worker="bob")) == (["a"], [])
-
-
 async def test_jobs_of_one_priority_run_in_the_order_they_were_put(story: Story) -> None:
     for at, jid in enumerate(("c", "a", "b")):
         await story.put(jid, A_MOMENT + at / 1000)
@@ -63,31 +50,6 @@ async def test_jobs_put_at_the_very_same_time_run_by_descending_jid(story: Story
     for jid in ("b", "c", "a"):
         await story.put(jid, 0)
     assert await story.pop(1, count=3) == ["c", "b", "a"]
-
-
-async def test_pop_returns_up_to_the_requested_count(story: Story) -> None:
-    for jid in ("a", "b", "c"):
-        await story.put(jid, ord(jid))
-    assert await story.pop(200, count=2) == ["a", "b"]
-    assert await story.pop(200, count=2) == ["c"]
-    assert await story.pop(200, count=2) == []
-
-
-async def test_pop_of_zero_returns_nothing(story: Story) -> None:
-    await story.put("a", 0)
-    assert await story.pop(1, count=0) == []
-    assert await story.state("a") == "waiting"
-
-
-async def test_pop_of_a_negative_count_is_refused(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.refused(InvalidArgument, argument="count"):
-        await story.pop(1, count=-1)
-
-
-async def test_worker_is_listed_after_its_first_pop(story: Story) -> None:
-    assert await story.pop(7) == []
-    assert await story.scores("workers") == {"ann": 7}
 
 
 async def test_waiting_jid_without_a_job_is_removed(story: Story) -> None:
@@ -136,40 +98,7 @@ async def test_specified_spelling_of_a_queue_heartbeat_is_read(story: Story) -> 
     assert (await story.get("a"))["expires"] == 21
 
 
-async def test_locks_expire_at_once_with_a_negative_heartbeat(story: Story) -> None:
-    await story.configure(heartbeat=-10, grace_period=0)
-    await story.running("a")
-    assert (await story.get("a"))["expires"] == -9
-    assert await story.pop(1, worker="bob") == ["a"]
-
-
 # Scheduled jobs
-
-
-async def test_due_jobs_are_queued_by_the_time_they_are_moved(
-    story: Story,
-) -> None:
-    await story.put("late", 0, delay=3)
-    await story.put("b", 5)
-    assert await story.pop(10, count=2) == ["b", "late"]
-
-
-async def test_pop_moves_only_the_requested_count_of_due_jobs_earliest_first(story: Story) -> None:
-    await story.put("a", 0, delay=5)
-    await story.put("b", 0, delay=4)
-    await story.put("c", 0, delay=3)
-    assert await story.pop(10, count=2) == ["c", "b"]
-    assert await story.where("a") == {"scheduled": 5}
-
-
-async def test_due_job_that_was_not_popped_is_waiting(story: Story) -> None:
-    await story.put("urgent", 0, priority=-1)
-    await story.put("late", 0, delay=3)
-    assert await story.pop(10) == ["urgent"]
-    assert (await story.where("late"), await story.state("late")) == (
-        {"work": score(0, 10)},
-        "waiting",
-    )
 
 
 async def test_scheduled_jid_without_a_job_is_removed(story: Story) -> None:
@@ -212,23 +141,6 @@ async def test_concurrency_limit_of_a_queue_is_kept(story: Story) -> None:
     assert await story.pop(201, count=5, worker="bob") == []
     await story.complete("a", 202)
     assert await story.pop(203, count=5) == ["c"]
-
-
-async def test_zero_means_no_limit(story: Story) -> None:
-    await story.configure(mail_max_concurrency=0)
-    await story.put("a", 0)
-    await story.put("b", 0)
-    assert len(await story.pop(1, count=2)) == 2
-
-
-async def test_expired_locks_do_not_count_towards_the_limit(story: Story) -> None:
-    await story.configure(mail_max_concurrency=1, grace_period=0)
-    await story.running("a")
-    await story.put("b", 2)
-    assert await story.pop(61, worker="bob", count=2) == [], (
-        "a lock that ends this moment still counts"
-    )
-    assert await story.pop(61.5, worker="bob", count=2) == ["a"]
 
 
 # Silent workers

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument
-from aioqless.store import PopManyRow, PutManyRow
+from aioqless.store import PopManyRow
 from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
 
@@ -50,11 +49,6 @@ async def test_rotation_takes_one_job_of_each_queue_in_turn(example: Story) -> N
     assert jids == ["C0", "B0", "A0", "C1", "B1", "A1", "C2", "A2", "A3", "A4"]
 
 
-async def test_ordered_pops_one_by_one_give_the_same_order(example: Story) -> None:
-    jids = [(await _pop(example, 10, "ordered", ["C", "B", "A"], 1))[0] for _ in range(10)]
-    assert [jid[0] for jid in jids] == IN_ORDER
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
 async def test_rotation_continued_behind_the_last_queue_gives_the_same_order(
     example: Story, count: int
@@ -68,49 +62,16 @@ async def test_rotation_continued_behind_the_last_queue_gives_the_same_order(
     assert list(served) == IN_TURN
 
 
-@pytest.mark.parametrize(
-    ("order", "jids"),
-    [("ordered", ["C0", "C1", "C2", "B0"]), ("rotation", ["C0", "B0", "A0", "C1"])],
-)
-async def test_only_the_requested_count_is_locked(
-    example: Story, order: str, jids: list[str]
-) -> None:
-    assert await _pop(example, 10, order, ["C", "B", "A"], 4) == jids
-    assert set(await example.scores("w:ann:jobs")) == set(jids)
-
-
 @pytest.mark.parametrize(("order", "served"), [("ordered", "CBBAA"), ("rotation", "CBABA")])
 async def test_limit_of_a_queue_is_kept(example: Story, order: str, served: str) -> None:
     queues = [{"queue": "C", "limit": 1}, {"queue": "B"}, {"queue": "A", "limit": 2}]
     assert "".join(jid[0] for jid in await _pop(example, 10, order, queues, 10)) == served
 
 
-async def test_queue_with_limit_zero_is_not_popped(example: Story) -> None:
-    assert await _pop(example, 10, "ordered", [{"queue": "C", "limit": 0}, "B"], 9) == ["B0", "B1"]
-
-
 async def test_paused_queue_is_skipped(example: Story) -> None:
     await example.store.pause(queues=["C"])
     assert await _pop(example, 10, "rotation", ["C", "B", "A"], 3) == ["B0", "A0", "B1"]
     assert await _pop(example, 10, "ordered", ["C", "A"], 1) == ["A1"]
-
-
-async def test_each_queue_has_its_own_heartbeat_and_statistics(example: Story) -> None:
-    await example.configure(C_heartbeat=10, B_heartbeat=20)
-    await _pop(example, 10, "rotation", ["C", "B"], 2)
-    assert (await example.scores("q:C-locks"), await example.scores("q:B-locks")) == (
-        {"C0": 20},
-        {"B0": 30},
-    )
-    assert (
-        (await example.day("wait", queue="C"))["total"],
-        (await example.day("wait", queue="B"))["total"],
-    ) == ("1", "1")
-
-
-async def test_runs_of_one_call_are_numbered_in_all_queues(example: Story) -> None:
-    jids = await _pop(example, 10, "ordered", ["B", "A"], 4)
-    assert [(await example.job(jid))["x-fence"] for jid in jids] == ["1", "2", "3", "4"]
 
 
 async def test_row_is_the_stored_hash_in_the_order_of_its_fields(story: Story) -> None:
@@ -147,18 +108,6 @@ async def test_row_of_a_retried_job_with_constraints_is_whole(story: Story) -> N
         (row,), *_ = await _ask(story, 3, "ordered", ["mail"], 1, request=request)
         assert len(row) == len(row_fields()) + 2
         assert row[-2] is None, "it is in no set"
-
-
-async def test_pending_work_of_earlier_calls_is_continued(story: Story) -> None:
-    await story.running("a")
-    waiting: list[PutManyRow] = [
-        {"jid": f"w{n:03}", "klass": "K", "data": "1", "depends": '["a"]'} for n in range(450)
-    ]
-    await story.store.put_many(queue="post", now=2, batch=waiting)
-    await story.complete("a", 3)
-    assert (await story.counts(3, "post"))["depends"] == 50
-    await _pop(story, 4, "ordered", ["mail"], 1)
-    assert await story.counts(4, "post") == {"waiting": 450}
 
 
 @pytest.fixture
@@ -252,16 +201,6 @@ async def test_missed_intervals_request_an_immediate_pop(
 
 
 # Refusals
-
-
-async def test_unknown_order_is_refused(example: Story) -> None:
-    async with example.refused(InvalidArgument, argument="order", value="random"):
-        await _pop(example, 10, "random", ["C"], 1)
-
-
-async def test_pop_of_zero_returns_nothing(example: Story) -> None:
-    assert await _pop(example, 10, "rotation", ["C", "B"], 0) == []
-    assert await _pop(example, 10, "ordered", [], 5) == []
 
 
 async def test_pop_that_only_started_grace_periods_requests_an_immediate_pop(

@@ -5,24 +5,13 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
+from aioqless.errors import InvalidArgument, LockLost, WrongState
 from tests.lua.story import Story, score
 
 A_MOMENT = 1353000060.123456
 
 
 # A new job
-
-
-async def test_put_job_is_waiting(story: Story) -> None:
-    assert await story.put("a", 1, data='{"n": 1}') == "a"
-    job = await story.get("a")
-    assert (job["state"], job["queue"], job["klass"], job["data"]) == (
-        "waiting",
-        "mail",
-        "Greet",
-        '{"n": 1}',
-    )
 
 
 async def test_new_job_is_stored_like_by_other_qless_clients(story: Story) -> None:
@@ -35,35 +24,9 @@ async def test_new_job_is_stored_like_by_other_qless_clients(story: Story) -> No
     }  # fmt: skip
 
 
-async def test_without_options_a_job_has_five_retries_priority_zero_and_no_tags(
-    story: Story,
-) -> None:
-    await story.put("a", 0)
-    stored = await story.job("a")
-    assert (stored["retries"], stored["remaining"], stored["priority"], stored["tags"]) == (
-        "5",
-        "5",
-        "0",
-        "[]",
-    )
-
-
-async def test_score_of_a_waiting_job_is_its_priority_less_the_time(story: Story) -> None:
-    await story.put("a", A_MOMENT, priority=-3)
-    assert await story.where("a") == {"work": 3 - A_MOMENT / 1e10}
-
-
 async def test_history_begins_with_the_put(story: Story) -> None:
     await story.put("a", 1.9)
     assert await story.items("j:a-history") == ['[1,"put",{"q":"mail"},0.900000]']
-
-
-async def test_first_put_registers_the_queue(
-    story: Story,
-) -> None:
-    await story.put("a", 3)
-    await story.put("b", 7)
-    assert await story.scores("queues") == {"mail": 3}
 
 
 async def test_queue_may_be_named_by_its_whole_key(story: Story) -> None:
@@ -162,22 +125,6 @@ async def test_negative_priorities_run_sooner(story: Story) -> None:
     assert await story.pop(1, count=4) == ["sooner", "soon", "normal", "later"]
 
 
-# Tags
-
-
-async def test_tag_lists_the_job_by_the_time_of_tagging(story: Story) -> None:
-    await story.put("a", 3, tags=["x", "y"])
-    await story.put("b", 4, tags=["x"])
-    assert await story.scores("t:x") == {"a": 3, "b": 4}
-    assert await story.scores("tags") == {"x": 2, "y": 1}
-
-
-async def test_repeated_tags_are_stored_once(story: Story) -> None:
-    await story.put("a", 0, tags=["y", "x", "y"])
-    assert (await story.job("a"))["tags"] == '["y","x"]'
-    assert await story.scores("tags") == {"x": 1, "y": 1}
-
-
 # Delay
 
 
@@ -234,24 +181,6 @@ async def test_failed_job_still_holds_its_dependents(story: Story) -> None:
     assert await story.state("b") == "depends"
 
 
-async def test_delay_of_a_held_job_is_stored(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 1, delay=100, depends=["a"])
-    assert await story.where("b") == {"depends": 1}
-    assert (await story.job("b"))["scheduled"] == "101"
-
-
-async def test_delay_with_satisfied_dependencies_is_a_delay(story: Story) -> None:
-    await story.put("a", 1, delay=100, depends=["unknown"])
-    assert (await story.where("a"), await story.state("a")) == ({"scheduled": 101}, "scheduled")
-    assert "scheduled" not in await story.job("a")
-
-
-async def test_job_cannot_depend_on_itself(story: Story) -> None:
-    async with story.refused(InvalidArgument, argument="depends", value="a"):
-        await story.put("a", 0, depends=["b", "a"])
-
-
 # Existing jobs
 
 
@@ -263,37 +192,6 @@ async def test_put_of_an_existing_job_moves_it_and_keeps_other_options(story: St
     assert (job["priority"], job["tags"], job["retries"]) == (-2, ["x"], 3)
     assert (await story.where("a"), await story.where("a", "post")) == ({}, {"work": score(2, 1)})
     assert await story.items("j:a-history") == ['[0,"put",{"q":"mail"}]', '[1,"put",{"q":"post"}]']
-
-
-async def test_move_overrides_what_is_given(story: Story) -> None:
-    await story.put("a", 0, priority=-2, tags=["x"], retries=3)
-    await story.put("a", 1, priority=0, tags=[], retries=0)
-    job = await story.get("a")
-    assert (job["priority"], job["tags"], job["retries"], job["remaining"]) == (0, [], 0, 0)
-
-
-async def test_move_takes_a_job_out_of_schedule(story: Story) -> None:
-    await story.put("a", 0, delay=10)
-    await story.put("a", 1)
-    assert await story.where("a") == {"work": score(0, 1)}
-
-
-async def test_move_replaces_tags_and_counts_them_truly(story: Story) -> None:
-    await story.put("a", 0, tags=["x", "y"])
-    await story.put("a", 5, tags=["y", "z"])
-    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("t:z")) == (
-        {},
-        {"a": 5},
-        {"a": 5},
-    )
-    assert await story.scores("tags") == {"y": 1, "z": 1}
-
-
-async def test_move_restores_all_retries(story: Story) -> None:
-    await story.running("a", retries=3)
-    await story.retry("a", 2)
-    await story.put("a", 3)
-    assert (await story.get("a"))["remaining"] == 3
 
 
 async def test_former_worker_of_a_moved_job_can_neither_renew_nor_complete(
@@ -324,42 +222,6 @@ async def test_failed_job_that_is_put_leaves_its_group(story: Story) -> None:
     assert (await story.get("a"))["failure"]["group"] == "typo", "the record stays until completion"
 
 
-async def test_putting_a_failed_job_reduces_the_failed_count_of_the_day_and_queue_it_failed_in(
-    story: Story,
-) -> None:
-    await story.failed("a")
-    await story.put("a", 86400 * 3, queue="post")
-    assert await story.day() == {"failures": "1", "failed": "0"}
-    assert await story.day(day=86400 * 3, queue="post") == {}
-    assert await story.day(queue="post") == {}
-
-
-async def test_completed_job_that_is_put_again_is_no_longer_listed_as_complete(
-    story: Story,
-) -> None:
-    await story.completed("a")
-    await story.put("a", 3)
-    assert (await story.scores("completed"), await story.state("a")) == ({}, "waiting")
-
-
-async def test_move_deletes_the_grace_flag(story: Story) -> None:
-    await story.running("a")
-    assert await story.pop(61, worker="bob") == []
-    assert (await story.job("a"))["grace"] == "1"
-    await story.put("a", 62)
-    assert "grace" not in await story.job("a")
-
-
-async def test_move_deletes_the_stored_delay(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 1, delay=100, depends=["a"])
-    await story.put("b", 2, delay=0)
-    assert "scheduled" not in await story.job("b")
-    await story.pop(3)
-    await story.complete("a", 4)
-    assert await story.where("b") == {"work": score(0, 4)}
-
-
 async def test_move_removes_unnamed_dependencies_on_both_sides(
     story: Story,
 ) -> None:
@@ -382,23 +244,6 @@ async def test_move_without_depends_keeps_the_dependencies(story: Story) -> None
     assert (await story.state("b"), await story.members("j:b-dependencies")) == ("depends", {"a"})
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"depends": ["a"]},
-        {"priority": "high"},
-        {"retries": -1},
-        {"tags": "x"},
-        {"delay": -1},
-        {"data": "{"},
-    ],
-)
-async def test_refused_move_changes_nothing(story: Story, wrong: dict[str, Any]) -> None:
-    await story.running("a", tags=["x"])
-    async with story.refused(InvalidArgument):
-        await story.put("a", 2, **wrong)
-
-
 async def test_job_with_an_invalid_jid_of_another_client_can_be_moved_by_requeue_only(
     story: Story,
 ) -> None:
@@ -414,11 +259,6 @@ async def test_job_with_an_invalid_jid_of_another_client_can_be_moved_by_requeue
 
 
 # requeue
-
-
-async def test_requeue_refuses_a_missing_job(story: Story) -> None:
-    async with story.refused(NoSuchJob, jid="a"):
-        await story.store.requeue(queue="mail", jid="a", klass="Greet", data="{}", now=0, delay=0)
 
 
 async def test_requeue_moves_a_job_as_put_does(story: Story) -> None:

@@ -7,16 +7,6 @@ import pytest
 from aioqless.errors import InvalidArgument
 from tests.lua.story import Story
 
-_NONE = {
-    "waiting": 0,
-    "running": 0,
-    "stalled": 0,
-    "scheduled": 0,
-    "depends": 0,
-    "recurring": 0,
-    "paused": False,
-}
-
 
 @pytest.fixture
 async def full(story: Story) -> Story:
@@ -82,28 +72,6 @@ async def test_queue_is_counted_state_by_state(full: Story) -> None:
     }  # fmt: skip
 
 
-async def test_due_job_counts_as_waiting_before_it_was_moved(story: Story) -> None:
-    await story.put("a", 0, delay=10)
-    assert await story.counts(9.9) == {"scheduled": 1}
-    assert await story.counts(10) == {"waiting": 1}
-
-
-async def test_lock_is_stalled_from_the_moment_it_expires(story: Story) -> None:
-    await story.running("a")
-    assert await story.counts(60.9) == {"running": 1}
-    assert await story.counts(61) == {"stalled": 1}
-
-
-async def test_job_that_was_timed_out_counts_as_waiting(story: Story) -> None:
-    await story.running("a")
-    await story.timeout("a", at=2)
-    assert await story.counts(3) == {"waiting": 1}
-
-
-async def test_unknown_queue_has_no_jobs(story: Story) -> None:
-    assert await story.store.queues(now=0, queue="mail") == {"name": "mail", **_NONE}
-
-
 async def test_names_only_are_listed_in_pages(story: Story) -> None:
     for n, queue in enumerate(("zebra", "apple", "mango")):
         await story.put(f"j{n}", n, queue=queue)
@@ -139,28 +107,6 @@ async def test_length_counts_waiting_running_and_scheduled_jobs(full: Story) -> 
 # jobs
 
 
-async def test_running_jobs_are_listed_by_soonest_expiry(story: Story) -> None:
-    for at, jid in enumerate("cab", 1):
-        await story.running(jid, 0, at)
-    assert await _jobs(story, "running", now=61) == ["c", "a", "b"]
-
-
-async def test_lock_that_expires_now_is_in_both_lists(story: Story) -> None:
-    await story.running("a")
-    assert (await _jobs(story, "running", now=61), await _jobs(story, "stalled", now=61)) == (
-        ["a"],
-        ["a"],
-    )
-    assert (await _jobs(story, "running", now=60), await _jobs(story, "stalled", now=60)) == (
-        ["a"],
-        [],
-    )
-    assert (await _jobs(story, "running", now=62), await _jobs(story, "stalled", now=62)) == (
-        [],
-        ["a"],
-    )
-
-
 @pytest.mark.parametrize(
     ("state", "jids"),
     [
@@ -180,19 +126,6 @@ async def test_jobs_of_a_state_are_listed(full: Story, state: str, jids: list[st
                 await _jobs(full, state, offset=offset, count=count)
                 == jids[offset : offset + count]
             )
-
-
-async def test_held_jobs_are_listed_by_the_time_of_put(story: Story) -> None:
-    await story.put("z", 0)
-    for at, jid in enumerate("cab"):
-        await story.put(jid, at, depends=["z"])
-    assert await _jobs(story, "depends") == ["c", "a", "b"]
-
-
-async def test_recurring_jobs_are_listed_by_their_next_time(story: Story) -> None:
-    for offset, jid in enumerate("cab"):
-        await story.recur(jid, 0, offset=offset)
-    assert await _jobs(story, "recurring") == ["c", "a", "b"]
 
 
 async def test_complete_jobs_are_listed_newest_first_whatever_their_queue(story: Story) -> None:
@@ -216,22 +149,6 @@ async def test_unknown_state_and_a_missing_queue_are_refused(story: Story) -> No
 
 
 # pause, unpause, forget
-
-
-async def test_queues_are_paused_and_unpaused_by_name(story: Story) -> None:
-    await story.store.pause(queues=["mail", "unknown"])
-    assert await story.members("paused_queues") == {"mail", "unknown"}
-    assert await story.counts(0) == {"paused": True}
-    await story.store.unpause(queues=["mail"])
-    assert await story.members("paused_queues") == {"unknown"}
-
-
-async def test_paused_queue_takes_jobs_and_lets_running_ones_end(story: Story) -> None:
-    await story.running("a")
-    await story.store.pause(queues=["mail"])
-    await story.put("b", 2)
-    assert await story.complete("a", 3) == "complete"
-    assert await story.counts(4) == {"waiting": 1, "paused": True}
 
 
 async def test_forgotten_queue_is_not_listed_and_keeps_its_jobs(story: Story) -> None:

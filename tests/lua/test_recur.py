@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument, NoSuchJob
+from aioqless.errors import InvalidArgument
 from tests.lua.story import Story, score
 
 
@@ -61,21 +61,6 @@ async def test_template_is_returned_with_all_fields(story: Story) -> None:
     assert await _template(story, "unknown") is None
 
 
-async def test_template_has_five_retries_and_coalesces_missed_times_by_default(
-    story: Story,
-) -> None:
-    await story.recur("r", 0)
-    stored = await story.fields("r:r")
-    assert (
-        stored["retries"],
-        stored["priority"],
-        stored["tags"],
-        stored["backlog"],
-        stored["x-coalesce"],
-    ) == ("5", "0", "[]", "0", "1")
-    assert (await _template(story))["coalesce"] is True
-
-
 async def test_template_put_again_keeps_its_count_and_restarts_its_clock(
     story: Story,
 ) -> None:
@@ -105,12 +90,6 @@ async def test_deleted_template_leaves_its_instances(story: Story) -> None:
     assert await story.store.recur_off(jid="r") == 1, "also when there was none"
 
 
-@pytest.mark.parametrize("interval", [0, -1])
-async def test_interval_must_be_positive(story: Story, interval: float) -> None:
-    async with story.refused(InvalidArgument, argument="interval"):
-        await story.recur("r", 0, interval=interval)
-
-
 # Instances
 
 
@@ -132,19 +111,6 @@ async def test_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     assert (await story.get("r-1"))["spawned_from_jid"] == "r"
 
 
-async def test_instance_is_not_made_before_its_time(story: Story) -> None:
-    await story.recur("r", 0, offset=10)
-    assert (await story.pop(9.9), await story.pop(10)) == ([], ["r-1"])
-    assert (await story.pop(69.9, worker="bob"), await story.pop(70, queue="post")) == ([], [])
-    assert await story.peek(70, count=2) == ["r-1", "r-2"]
-
-
-async def test_instance_that_was_popped_has_waited_since_it_was_due(story: Story) -> None:
-    await story.recur("r", 0)
-    await story.pop(5)
-    assert await story.day("wait") == {"total": "1", "mean": "5", "vk": "0", "s5": "1"}
-
-
 async def test_instances_are_made_up_to_the_requested_count(
     story: Story,
 ) -> None:
@@ -153,21 +119,6 @@ async def test_instances_are_made_up_to_the_requested_count(
     assert await story.scores("q:mail-recur") == {"r": 20}
     assert await story.pop(45, count=9) == ["r-3", "r-4", "r-5"]
     assert await story.pop(45, count=9) == []
-
-
-async def test_no_instance_is_made_if_other_jobs_fill_the_count(story: Story) -> None:
-    await story.configure(grace_period=0)
-    await story.running("a")
-    await story.recur("r", 2)
-    assert await story.pop(61, worker="bob") == ["a"]
-    assert (await _template(story))["count"] == 0
-
-
-async def test_template_due_first_goes_first(story: Story) -> None:
-    await story.recur("late", 0, offset=8)
-    await story.recur("early", 0, offset=5)
-    assert await story.pop(10, count=1) == ["early-1"]
-    assert (await _template(story, "late"))["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -181,21 +132,6 @@ async def test_backlog_limits_the_missed_instances_that_are_made_up(
     jids = await story.peek(45)
     assert [(await story.event_times(jid))[0] for jid in jids] == [(at, "put") for at in made]
     assert await story.scores("q:mail-recur") == {"r": 50}
-
-
-async def test_backlog_that_ends_on_a_tick_includes_the_tick(story: Story) -> None:
-    await story.recur("r", 0, interval=10, backlog=1)
-    assert [(await story.event_times(jid))[0][0] for jid in await story.peek(40)] == [30, 40]
-
-
-async def test_missed_intervals_without_a_backlog_make_one_instance_of_the_latest_time(
-    story: Story,
-) -> None:
-    await story.recur("r", 0, interval=10)
-    assert await story.peek(45) == ["r-1"]
-    assert await story.event_times("r-1") == [(40, "put")]
-    assert (await story.scores("q:mail-recur"), (await _template(story))["count"]) == ({"r": 50}, 1)
-    assert await story.peek(50) == ["r-1", "r-2"]
 
 
 async def test_template_of_another_client_without_backlog_makes_up_for_all(story: Story) -> None:
@@ -221,13 +157,6 @@ async def test_template_without_a_hash_makes_nothing(story: Story) -> None:
     assert await story.pop(2, count=2) == ["a"]
 
 
-async def test_paused_queue_makes_no_instances(story: Story) -> None:
-    await story.recur("r", 0)
-    await story.store.pause(queues=["mail"])
-    assert await story.pop(5) == []
-    assert (await _template(story))["count"] == 0
-
-
 # Changes
 
 
@@ -251,39 +180,6 @@ async def test_options_of_instances_can_be_changed(story: Story) -> None:
     assert await story.pop(10) == ["r-1"]
     job = await story.get("r-1")
     assert (job["priority"], job["retries"], job["data"], job["klass"]) == (-3, 1, "[ 2 ]", "Send")
-
-
-async def test_zero_backlog_set_later_makes_up_for_all(story: Story) -> None:
-    await story.recur("r", 0, interval=10)
-    await _update(story, "backlog", 0)
-    assert (await _template(story))["coalesce"] is False
-    assert len(await story.peek(45)) == 5
-
-
-@pytest.mark.parametrize(("interval", "due"), [(100, 140), (20, 60), (1, 41)])
-async def test_another_interval_shifts_the_next_instance(
-    story: Story, interval: float, due: float
-) -> None:
-    await story.recur("r", 0, interval=60, offset=100)
-    await _update(story, "interval", interval)
-    assert await story.scores("q:mail-recur") == {"r": due}
-
-
-async def test_template_moves_to_another_queue_with_its_time(story: Story) -> None:
-    await story.recur("r", 0, offset=10)
-    await _update(story, "queue", "post")
-    assert (await story.scores("q:mail-recur"), await story.scores("q:post-recur")) == (
-        {},
-        {"r": 10},
-    )
-    assert set(await story.scores("queues")) == {"mail", "post"}
-    assert await story.pop(10, queue="post") == ["r-1"]
-
-
-async def test_queue_and_interval_change_together(story: Story) -> None:
-    await story.recur("r", 0, interval=60, offset=100)
-    await _update(story, "queue", "post", "interval", 70)
-    assert await story.scores("q:post-recur") == {"r": 110}
 
 
 @pytest.mark.parametrize(
@@ -312,14 +208,3 @@ async def test_tags_of_a_template_apply_to_its_next_instances(story: Story) -> N
     assert (await story.get("r-2"))["tags"] == ["y", "z"]
     assert await story.store.recur_untag(jid="r", tags=["y", "z"]) == []
     assert (await story.fields("r:r"))["tags"] == "[]"
-
-
-@pytest.mark.parametrize(
-    ("word", "given"),
-    [("update", {"pairs": ["retries", 1]}), ("tag", {"tags": ["x"]}), ("untag", {"tags": ["x"]})],
-)
-async def test_template_that_does_not_exist_is_refused(
-    story: Story, word: str, given: dict[str, Any]
-) -> None:
-    async with story.refused(NoSuchJob, jid="r"):
-        await story.call("recur", word, jid="r", **given)

@@ -1,6 +1,6 @@
 """release: the holder returns a running job without using a retry."""
 
-from aioqless.errors import LockLost, NoSuchJob, WrongState
+from aioqless.errors import LockLost
 from tests.lua.story import Story, score
 
 
@@ -16,39 +16,10 @@ async def test_released_job_waits_at_its_former_place_with_all_retries(
     assert await story.pop(10, count=2) == ["first", "second"]
 
 
-async def test_released_job_has_no_holder(story: Story) -> None:
-    await story.running("a")
-    await story.release("a", 2)
-    stored = await story.job("a")
-    assert (stored["state"], stored["worker"], stored["expires"]) == ("waiting", "", "0")
-    assert await story.scores("w:ann:jobs") == {}
-    async with story.refused(WrongState, jid="a", state="waiting"):
-        await story.complete("a", 3)
-
-
 async def test_release_is_an_event_of_the_history(story: Story) -> None:
     await story.running("a")
     await story.release("a", 2.9)
     assert (await story.items("j:a-history"))[2:] == ['[2,"released",{"worker":"ann"},0.900000]']
-
-
-async def test_released_job_has_waited_since_it_was_put(story: Story) -> None:
-    await story.running("a", 3, 5)
-    await story.release("a", 9)
-    assert (await story.job("a"))["time"] == "3." + 20 * "0"
-    await story.pop(13)
-    assert (await story.day("wait"))["s10"] == "1"
-
-
-async def test_job_may_be_released_again_and_again(story: Story) -> None:
-    await story.put("a", 3)
-    for at in range(4, 14):
-        assert await story.pop(at) == ["a"]
-        await story.release("a", at)
-    assert ((await story.get("a"))["remaining"], await story.where("a")) == (
-        5,
-        {"work": score(0, 3)},
-    )
 
 
 async def test_with_a_delay_a_released_job_is_scheduled_from_now(story: Story) -> None:
@@ -57,19 +28,6 @@ async def test_with_a_delay_a_released_job_is_scheduled_from_now(story: Story) -
     assert (await story.where("a"), await story.state("a")) == ({"scheduled": 39.5}, "scheduled")
     assert (await story.job("a"))["time"] == "9.5" + 19 * "0"
     assert await story.pop(39.5, worker="bob") == ["a"]
-
-
-async def test_zero_means_no_delay(story: Story) -> None:
-    await story.running("a", 3, 5)
-    assert await story.release("a", 9, delay=0) == "waiting"
-    assert await story.where("a") == {"work": score(0, 3)}
-
-
-async def test_released_job_keeps_the_priority_it_has_now(story: Story) -> None:
-    await story.running("a", 3, 5)
-    await story.store.priority(jid="a", priority=-7)
-    await story.release("a", 9)
-    assert await story.where("a") == {"work": score(7, 3)}
 
 
 async def test_job_popped_by_another_client_is_released_to_the_end_of_the_queue(
@@ -82,20 +40,6 @@ async def test_job_popped_by_another_client_is_released_to_the_end_of_the_queue(
         {"work": score(0, 9)},
         "9." + 20 * "0",
     )
-
-
-async def test_only_the_holder_releases(story: Story) -> None:
-    await story.running("a")
-    async with story.refused(LockLost, jid="a", holder="ann"):
-        await story.release("a", 2, worker="bob")
-
-
-async def test_job_that_does_not_run_or_exist_cannot_be_released(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.refused(WrongState, jid="a", state="waiting"):
-        await story.release("a", 2)
-    async with story.refused(NoSuchJob, jid="b"):
-        await story.release("b", 2)
 
 
 async def test_release_stores_data_only_for_the_holder(story: Story) -> None:

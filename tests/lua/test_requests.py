@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from aioqless.contrib.http.generated_commands import HttpCommands
-from aioqless.errors import InvalidArgument, StaleRequest, WrongState
+from aioqless.errors import InvalidArgument, WrongState
 from aioqless.store.command_header import command_names, read_command
 from tests.lua.story import Story
 
@@ -203,31 +203,6 @@ def test_every_writing_command_is_covered_here() -> None:
     }, "the last two only publish: test_remote_control"
 
 
-@pytest.mark.parametrize("now", [11, 5000])
-async def test_another_time_in_a_repeated_request_makes_no_difference(
-    filled_namespace: Story, now: float
-) -> None:
-    given: Given = {"queue": "mail", "worker": "ann", "count": 9}
-    first = await filled_namespace.store.pop(**given, now=10, request="c1:7")
-    async with filled_namespace.unchanged():
-        assert await filled_namespace.store.pop(**given, now=now, request="c1:7") == first
-
-
-async def test_later_request_of_the_same_sequence_is_executed(story: Story) -> None:
-    for jid in ("a", "b", "c"):
-        await story.put(jid, ord(jid))
-    assert await story.pop(200, request="c1:1") == ["a"]
-    assert await story.pop(200, request="c1:2") == ["b"]
-    assert await story.pop(200, request="c1:9") == ["c"]
-
-
-async def test_earlier_request_of_the_same_sequence_is_refused(story: Story) -> None:
-    await story.put("a", 0)
-    assert await story.pop(1, request="c1:7") == ["a"]
-    async with story.refused(StaleRequest, request="c1"):
-        await story.pop(1, request="c1:6")
-
-
 async def test_request_id_of_another_command_is_refused(story: Story) -> None:
     await story.put("a", 0, request="c1:7")
     async with story.unchanged():
@@ -269,17 +244,6 @@ async def test_one_reply_is_kept_per_sequence(story: Story) -> None:
     for n in range(1, 6):
         await story.put(f"j{n}", 0, request=f"c1:{n}")
     assert len(await story.ask("KEYS", story.key("x:request:*"))) == 1
-
-
-async def test_repeated_pop_returns_the_current_state_of_its_jobs(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 1)
-    given: Given = {"queue": "mail", "worker": "ann", "count": 9, "now": 2, "request": "c1:7"}
-    await story.store.pop(**given)
-    await story.heartbeat("a", 10, data="[2]")
-    await story.complete("b", 11)
-    (job,) = await story.store.pop(**given)
-    assert (job["jid"], job["data"], job["expires"]) == ("a", "[2]", 70)
 
 
 async def test_repeated_pop_of_several_queues_returns_the_jobs_still_held(story: Story) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
-from aioqless.errors import InvalidArgument, LockLost, WrongState
+from aioqless.errors import LockLost
 from tests.lua.story import Story, score
 
 DAY = 86_400
@@ -100,41 +98,6 @@ async def test_repeated_reserve_returns_the_reservation_of_the_session(story: St
     assert await held(story, "ada@1", 20) == first["job"]
 
 
-async def test_reserved_job_is_not_given_to_another_person(story: Story) -> None:
-    await story.put("a", 0)
-    assert await reserve(story, 10, "ada@1") == "a"
-    assert [await reserve(story, 11, who) for who in ("ada@2", "bob", "bob@1")] == [
-        None,
-        None,
-        None,
-    ]
-
-
-async def test_session_has_at_most_one_job_per_queue(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 0, queue="post")
-    assert (await reserve(story, 1), await reserve(story, 1, queue="post")) == ("a", "b")
-    assert (await held(story, "ada", 2))["jid"] == "a"
-
-
-async def test_empty_or_paused_queue_has_nothing_to_reserve(story: Story) -> None:
-    assert await ask(story, 1) == {"job": None, "skipped": 0, "now": 1}
-    await story.put("a", 0)
-    await story.store.pause(queues=["mail"])
-    assert await reserve(story, 1) is None
-
-
-@pytest.mark.parametrize("limit", [DAY + 1, 1e9])
-async def test_reservation_for_more_than_a_day_is_refused(story: Story, limit: float) -> None:
-    await story.put("a", 0)
-    async with story.refused(InvalidArgument, argument="limit"):
-        await reserve(story, 1, limit=limit)
-    await reserve(story, 1)
-    for call in (extend, hand_over):
-        async with story.refused(InvalidArgument, argument="limit"):
-            await call(story, "a", 2, limit=limit)
-
-
 async def test_reservation_within_a_concurrency_limit_keeps_its_own_duration(
     story: Story,
 ) -> None:
@@ -178,27 +141,6 @@ async def test_holder_of_an_expired_reservation_is_notified_and_in_the_history(
     assert [event.get("worker") for event in events if event["what"] == "abandoned"] == ["ada@1"]
 
 
-async def test_expired_reservation_belongs_to_its_holder_until_taken(story: Story) -> None:
-    for n, jid in enumerate("ab"):
-        await story.put(jid, n / 10)
-    await reserve(story, 1, limit=10)
-    await reserve(story, 1, "bob", limit=10)
-    assert await held(story, "ada", 20) is None
-    assert await story.complete("a", 20, worker="ada") == "complete"
-    assert await story.pop(21) == ["b"]
-    async with story.refused(LockLost, holder="ann"):
-        await story.complete("b", 22, worker="bob")
-
-
-async def test_lock_lost_by_a_worker_after_a_reservation_uses_a_retry(story: Story) -> None:
-    await story.configure(grace_period=0)
-    await story.put("a", 0)
-    await reserve(story, 1, limit=10)
-    assert await story.pop(20) == ["a"]
-    assert await story.pop(100, worker="bob") == ["a"]
-    assert ((await story.get("a"))["remaining"], (await story.job("a"))["x-lost"]) == (4, "1")
-
-
 async def test_lock_lost_by_another_client_after_a_reservation_uses_a_retry(
     story: Story,
 ) -> None:
@@ -210,29 +152,6 @@ async def test_lock_lost_by_another_client_after_a_reservation_uses_a_retry(
     await story.change("ZADD", "q:mail-locks", 100, "a")
     assert await story.pop(200) == ["a"]
     assert (await story.get("a"))["remaining"] == 4
-
-
-async def test_extended_reservation_lasts_from_the_current_time(story: Story) -> None:
-    await story.put("a", 0)
-    await reserve(story, 1, limit=10)
-    assert await extend(story, "a", 9, limit=100) == 109
-    assert await reserve(story, 100, "bob") is None
-    assert await extend(story, "a", 100, limit=5) == 105
-    assert await reserve(story, 110, "bob") == "a"
-    async with story.refused(LockLost, holder="bob"):
-        await extend(story, "a", 111)
-    assert (await story.get("a"))["remaining"] == 5
-
-
-async def test_fence_of_an_earlier_reservation_is_refused(story: Story) -> None:
-    await story.put("a", 0)
-    first = (await ask(story, 1, limit=10))["job"]["fence"]
-    second = (await ask(story, 20, limit=10))["job"]["fence"]
-    assert second > first
-    for call in (extend, skip, hand_over):
-        async with story.refused(LockLost):
-            await call(story, "a", 21, fence=first)
-    assert await extend(story, "a", 21, fence=second) == 321
 
 
 # Skipping
@@ -275,25 +194,6 @@ async def test_skipped_job_can_be_requested_explicitly(story: Story) -> None:
     assert await reserve(story, 5, "ada@1") == "a"
 
 
-async def test_job_skipped_by_one_person_and_abandoned_by_another_is_not_offered_to_the_first(
-    story: Story,
-) -> None:
-    await story.put("a", 0)
-    await reserve(story, 1)
-    await skip(story, "a", 2)
-    assert await reserve(story, 3, "bob", limit=10) == "a"
-    answer = await ask(story, 20)
-    assert (answer["job"], answer["skipped"]) == (None, 1)
-    assert await reserve(story, 21, "eve") == "a"
-
-
-async def test_workers_pop_skipped_jobs(story: Story) -> None:
-    await story.put("a", 0)
-    await reserve(story, 1)
-    await skip(story, "a", 2)
-    assert await story.pop(3, worker="ada") == ["a"]
-
-
 async def test_latest_200_skips_are_remembered_for_a_week(story: Story) -> None:
     for n in range(205):
         await story.put(f"j{n:03}", n)
@@ -304,17 +204,6 @@ async def test_latest_200_skips_are_remembered_for_a_week(story: Story) -> None:
     assert len(await story.scores("x:skipped:ada")) == 200
     assert 604_000 < await story.ask("TTL", story.key("x:skipped:ada")) <= 604_800
     assert await reserve(story, 2000) == "j000"
-
-
-async def test_skip_of_an_ended_job_is_forgotten(story: Story) -> None:
-    for jid in "ab":
-        await story.put(jid, 0)
-        await reserve(story, 1)
-        await skip(story, jid, 2)
-    await story.pop(3, count=2)
-    await story.complete("a", 4)
-    await reserve(story, 5)
-    assert set(await story.scores("x:skipped:ada")) == {"b"}
 
 
 async def test_skipped_job_frees_its_concurrency_limit(story: Story) -> None:
@@ -354,46 +243,3 @@ async def test_handed_over_job_is_offered_first_to_the_other_person(story: Story
     ]
     assert await story.complete("a", 40, worker="bob@7") == "complete"
     assert await is_sound(story, 41)
-
-
-async def test_handed_over_job_that_is_not_fetched_is_offered_to_anyone(story: Story) -> None:
-    await story.put("a", 0)
-    await reserve(story, 1)
-    await hand_over(story, "a", 2, limit=10)
-    assert await reserve(story, 5, "eve") is None
-    assert await reserve(story, 13, "eve") == "a"
-    assert (await story.get("a"))["remaining"] == 5
-
-
-async def test_person_named_like_a_worker_does_not_get_its_jobs(story: Story) -> None:
-    await story.running("a", worker="ada")
-    assert (
-        await reserve(story, 2, "ada@1"),
-        await reserve(story, 2, "ada"),
-        await held(story, "ada", 2),
-    ) == (None, None, None)
-
-
-async def test_handing_over_to_oneself_is_refused(story: Story) -> None:
-    await story.put("a", 0)
-    await reserve(story, 1)
-    async with story.refused(InvalidArgument, argument="to"):
-        await hand_over(story, "a", 2, to="ada")
-
-
-@pytest.mark.parametrize("call", [extend, skip, hand_over])
-async def test_unreserved_job_cannot_be_extended_skipped_or_handed_over(
-    story: Story, call: Any
-) -> None:
-    await story.put("a", 0)
-    async with story.refused(WrongState, state="waiting"):
-        await call(story, "a", 1)
-
-
-async def test_released_job_returns_to_its_former_place(story: Story) -> None:
-    for n, jid in enumerate("ab"):
-        await story.put(jid, n)
-    await reserve(story, 10)
-    await story.release("a", 20, worker="ada")
-    assert await reserve(story, 30, "bob") == "a"
-    assert (await story.get("a"))["remaining"] == 5

@@ -2,7 +2,6 @@
 
 import pytest
 
-from aioqless.errors import LockLost, NoSuchJob, WrongState
 from tests.lua.story import Story, score
 
 
@@ -17,32 +16,6 @@ async def test_retried_job_waits_again_with_one_retry_less(story: Story) -> None
         "3",
         "mail",
     )
-
-
-async def test_retried_job_has_no_holder_and_its_waiting_time_restarts(story: Story) -> None:
-    await story.running("a")
-    await story.retry("a", 5.5)
-    stored = await story.job("a")
-    assert (stored["worker"], stored["expires"], stored["time"]) == ("", "0", "5.5" + 19 * "0")
-
-
-async def test_waiting_time_after_a_retry_excludes_the_former_run(story: Story) -> None:
-    await story.running("a", 0, 1)
-    await story.retry("a", 11)
-    await story.pop(13)
-    assert await story.day("wait") == {
-        "total": "2",
-        "mean": "1.5",
-        "vk": "0.5",
-        "s1": "1",
-        "s2": "1",
-    }
-
-
-async def test_with_a_delay_a_retried_job_is_scheduled(story: Story) -> None:
-    await story.running("a")
-    assert await story.retry("a", 5, delay=10) == 4
-    assert (await story.where("a"), await story.state("a")) == ({"scheduled": 15}, "scheduled")
 
 
 async def test_retry_is_an_event_with_the_last_line_of_its_error(story: Story) -> None:
@@ -68,12 +41,6 @@ async def test_explicit_retry_is_counted_in_a_field_of_ours_beside_lost_locks(st
         assert {name: counted[name] for name in parts} == parts
 
 
-async def test_job_that_fails_for_lack_of_retries_is_not_counted_as_retried(story: Story) -> None:
-    await story.running("a", retries=0)
-    assert await story.retry("a", 5) == -1
-    assert await story.day() == {"failures": "1", "failed": "1"}
-
-
 async def test_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 5.9, group="net", message="down")
@@ -83,12 +50,6 @@ async def test_retry_with_a_group_and_a_message_leaves_a_record_of_why(story: St
     assert (await story.members("failures"), await story.items("f:net")) == (set(), []), (
         "the job has not failed"
     )
-
-
-async def test_retry_with_only_a_group_or_message_leaves_no_record(story: Story) -> None:
-    await story.running("a")
-    await story.retry("a", 5, group="net")
-    assert "failure" not in await story.job("a")
 
 
 async def test_job_fails_with_a_negative_reply_after_the_allowed_retries(
@@ -130,19 +91,6 @@ async def test_exhausted_job_is_stored_as_failed(story: Story) -> None:
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 
-async def test_exhausted_job_fails_in_the_group_given(story: Story) -> None:
-    await story.running("a", retries=0)
-    await story.retry("a", 2, group="net", message="down")
-    assert (await story.get("a"))["failure"] == {
-        "group": "net",
-        "message": "down",
-        "when": 2,
-        "worker": "ann",
-    }
-    assert (await story.items("f:net"), await story.members("failures")) == (["a"], {"net"})
-    assert (await story.items("j:a-history"))[2:] == ['[2,"failed",{"group":"net"}]']
-
-
 async def test_group_without_a_message_gets_the_default_message(story: Story) -> None:
     await story.running("a", retries=0)
     await story.retry("a", 2, group="net")
@@ -151,27 +99,6 @@ async def test_group_without_a_message_gets_the_default_message(story: Story) ->
         "net",
         'Job exhausted retries in queue "mail"',
     )
-
-
-async def test_worker_without_the_lock_cannot_retry(story: Story) -> None:
-    await story.running("a")
-    async with story.refused(LockLost, jid="a", holder="ann"):
-        await story.retry("a", 2, worker="bob")
-
-
-async def test_job_that_does_not_run_or_exist_cannot_be_retried(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.refused(WrongState, jid="a", state="waiting"):
-        await story.retry("a", 2)
-    async with story.refused(NoSuchJob, jid="b"):
-        await story.retry("b", 2)
-
-
-@pytest.mark.parametrize("retries", [0, 3])
-async def test_wrong_queue_is_refused_and_changes_nothing(story: Story, retries: int) -> None:
-    await story.running("a", retries=retries)
-    async with story.refused(WrongState, jid="a", queue="mail"):
-        await story.retry("a", 2, queue="post")
 
 
 async def test_put_of_a_retried_job_publishes_no_lock_lost(story: Story) -> None:

@@ -79,36 +79,6 @@ async def test_end_of_a_run_wakes_jobs_of_each_of_its_keys(story: Story) -> None
     assert await story.pop(6, count=9) == ["a", "b"]
 
 
-async def test_released_pop_leaves_all_rates(story: Story) -> None:
-    await story.running("a", **limited(starts("api", 1), costs("tokens", 30)))
-    await story.store.decline(
-        jid="a", worker="ann", now=2, delay=1, timeout=60, group="g", message="m"
-    )
-    assert not await story.exists("x:rate-starts:k:api")
-    assert not await story.exists("x:rate-starts:k:tokens")
-
-
-@pytest.mark.parametrize("end", ["cancel", "move"])
-async def test_job_that_leaves_while_it_is_held_back_leaves_no_trace(
-    story: Story, end: str
-) -> None:
-    both = limited(slots("a"), slots("b"))
-    await story.running("first", **both)
-    await story.put("held", 2, **both)
-    assert await story.pop(3) == []
-    assert await story.pop(200, worker="bob") == []  # and held is overdue
-    assert await story.exists("x:overdue:b")
-    if end == "cancel":
-        await story.cancel("held")
-    else:
-        await story.put(
-            "held", 201, queue="post", constraints=json.dumps({"unique": "u", "until": "done"})
-        )
-    for kind in ("held-back", "overdue"):
-        assert not await story.exists(f"x:{kind}:a")
-        assert not await story.exists(f"x:{kind}:b")
-
-
 # Costs
 
 
@@ -118,22 +88,6 @@ async def test_starts_take_what_they_cost(story: Story) -> None:
     assert await story.pop(10, count=9) == ["a0", "a1", "a3"]
     assert await story.where("a2") == {"scheduled": 70}
     assert await story.pop(70, count=9, worker="bob") == ["a2"]
-
-
-async def test_costs_hold_over_any_sliding_period(story: Story) -> None:
-    cost = {f"a{n:02}": 1 + n * 7 % 10 for n in range(40)}
-    for jid, each in cost.items():
-        await story.put(jid, 0, **limited(costs("tokens", each, 20, 10)))
-    started: list[tuple[float, int]] = []
-    for half in range(400):
-        popped = await story.pop(half / 2, count=9, worker=f"w{half}")
-        started += [(half / 2, cost[jid]) for jid in popped]
-        for jid in popped:
-            await story.complete(jid, half / 2, worker=f"w{half}")
-    assert len(started) == len(cost)
-    for begin, _ in started:
-        assert sum(each for at, each in started if begin <= at < begin + 10) <= 20
-    assert started[-1][0] < sum(cost.values()) / 20 * 10 * 1.5
 
 
 async def test_charge_replaces_the_cost_of_a_start(story: Story) -> None:
@@ -181,18 +135,6 @@ async def test_no_job_of_a_paused_key_starts_before_the_end(story: Story) -> Non
     assert await story.pop(now + 29, count=9) == []
     assert await story.pop(now + 30.1, count=9) == ["a"]
     assert await story.pop(now + 61, count=9) == ["b"]
-
-
-async def test_longest_pause_counts(story: Story) -> None:
-    now = time.time()
-    api = limited(slots("api", 9))
-    await story.put("a", now, **api)
-    await story.put("b", now, **api)
-    assert len(await story.pop(now, count=9)) == 2
-    await story.release("a", now, delay=30, paused_key="api")
-    await story.release("b", now, delay=10, paused_key="api")
-    assert await story.pop(now + 29, count=9) == []
-    assert len(await story.pop(now + 30.1, count=9)) == 2
 
 
 async def test_paused_run_uses_no_retry(story: Story) -> None:
@@ -253,27 +195,6 @@ async def test_job_with_two_full_keys_is_not_starved(story: Story) -> None:
                 await story.complete(jid, at + 1)
         await story.pop(at + 2, count=9)
     assert n < 15
-
-
-async def test_jobs_with_crossing_keys_do_not_wait_for_each_other(story: Story) -> None:
-    for key in "abc":
-        await story.running(key, **limited(slots(key)))
-    await story.put("ab", 2, **limited(slots("a"), slots("b")))
-    await story.put("bc", 2, **limited(slots("b"), slots("c")))
-    await story.put("ca", 2, **limited(slots("c"), slots("a")))
-    assert await story.pop(3, count=9) == []
-    for key in "abc":
-        await story.heartbeat(key, 50)
-    assert await story.pop(100, count=9) == []
-    ran = []
-    for key in "abc":
-        await story.complete(key, 101)
-    for at in range(102, 110):
-        popped = await story.pop(at, count=9)
-        ran += popped
-        for jid in popped:
-            await story.complete(jid, at + 0.5)
-    assert sorted(ran) == ["ab", "bc", "ca"]
 
 
 async def test_job_of_a_paused_queue_keeps_no_share(story: Story) -> None:

@@ -50,36 +50,6 @@ async def test_mean_deviation_and_variance_are_those_of_the_sample(story: Story)
     assert wait["variance"] == pytest.approx(statistics.variance(waits))
 
 
-async def test_single_value_has_zero_deviation(story: Story) -> None:
-    await story.completed("a")
-    run = (await _stats(story))["run"]
-    assert (run["count"], run["std"], run["variance"]) == (1, 0, 0)
-
-
-async def test_mean_and_sum_of_squared_differences_are_stored(story: Story) -> None:
-    for n, wait in enumerate((1, 2, 4)):
-        await story.put(f"j{n}", 10 * n)
-        await story.pop(10 * n + wait)
-    stored = await story.day("wait")
-    assert stored["total"] == "3"
-    assert float(stored["mean"]) == pytest.approx(7 / 3)
-    assert float(stored["vk"]) == pytest.approx(2 * statistics.variance([1, 2, 4]))
-
-
-async def test_jobs_of_one_pop_count_one_by_one(story: Story) -> None:
-    for at in range(3):
-        await story.put(f"j{at}", at)
-    await story.pop(10, count=3)
-    assert await story.day("wait") == {
-        "total": "3",
-        "mean": "9",
-        "vk": "2",
-        "s8": "1",
-        "s9": "1",
-        "s10": "1",
-    }
-
-
 @pytest.mark.parametrize(
     ("seconds", "bin_name", "position"),
     [
@@ -133,30 +103,6 @@ async def test_any_time_of_a_day_selects_that_day(story: Story) -> None:
         assert (await _stats(story, date))["run"]["count"] == 0
 
 
-async def test_each_queue_has_its_own_statistics(story: Story) -> None:
-    await story.completed("a", queue="post")
-    assert (
-        (await _stats(story))["run"]["count"],
-        (await _stats(story, queue="post"))["run"]["count"],
-    ) == (0, 1)
-
-
-async def test_run_of_an_advanced_job_counts_for_the_queue_it_leaves(story: Story) -> None:
-    await story.running("a")
-    await story.complete("a", 4, next="post")
-    await story.pop(9, queue="post")
-    assert (await story.day("run"), await story.day("run", queue="post")) == (
-        {"total": "1", "mean": "3", "vk": "0", "s3": "1"},
-        {},
-    )
-    assert await story.day("wait", queue="post") == {
-        "total": "1",
-        "mean": "5",
-        "vk": "0",
-        "s5": "1",
-    }
-
-
 async def test_job_without_a_time_has_waited_0_s(story: Story) -> None:
     await story.put("a", 0)
     await story.change("HDEL", "j:a", "time")
@@ -168,17 +114,6 @@ async def test_job_without_a_time_has_waited_0_s(story: Story) -> None:
         "s0": "1",
         "x-ms0": "1",
     }
-
-
-async def test_failures_retries_and_still_failed_jobs_are_counted(story: Story) -> None:
-    await story.configure(grace_period=0)
-    await story.failed("a")
-    await story.failed("b")
-    await story.put("b", 3)
-    await story.pop(3)
-    await story.pop(63)
-    stats = await _stats(story)
-    assert (stats["failures"], stats["failed"], stats["retries"]) == (2, 1, 1)
 
 
 # Retention

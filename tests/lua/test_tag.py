@@ -1,8 +1,5 @@
 """tag: adds, removes and finds tags."""
 
-import pytest
-
-from aioqless.errors import NoSuchJob
 from tests.lua.story import Story
 
 
@@ -24,18 +21,6 @@ async def test_added_tags_are_appended_and_all_are_returned(story: Story) -> Non
     assert await story.scores("tags") == {"x": 1, "y": 1, "z": 1}
 
 
-async def test_adding_an_existing_tag_does_nothing(story: Story) -> None:
-    await story.put("a", 0, tags=["x"])
-    async with story.unchanged():
-        assert await _add(story, "a", 5, "x") == ["x"]
-
-
-async def test_tag_given_twice_counts_once(story: Story) -> None:
-    await story.put("a", 0)
-    assert await _add(story, "a", 5, "y", "y") == ["y"]
-    assert await story.scores("tags") == {"y": 1}
-
-
 async def test_removing_tags_returns_the_rest(story: Story) -> None:
     await story.put("a", 0, tags=["x", "y", "z"])
     assert await _remove(story, "a", "y", "x") == ["z"]
@@ -46,39 +31,6 @@ async def test_removing_tags_returns_the_rest(story: Story) -> None:
         {"a": 0},
     )
     assert await story.scores("tags") == {"z": 1}
-
-
-async def test_job_without_its_last_tag_has_an_empty_list(story: Story) -> None:
-    await story.put("a", 0, tags=["x"])
-    assert await _remove(story, "a", "x") == []
-    assert (await story.job("a"))["tags"] == "[]"
-
-
-async def test_removing_an_unknown_tag_does_nothing(story: Story) -> None:
-    await story.put("a", 0, tags=["x"])
-    async with story.unchanged():
-        assert await _remove(story, "a", "y", "y") == ["x"]
-
-
-async def test_tag_removed_twice_in_one_call_counts_once(story: Story) -> None:
-    await story.put("a", 0, tags=["x"])
-    await story.put("b", 0, tags=["x"])
-    await _remove(story, "a", "x", "x")
-    assert await story.scores("tags") == {"x": 1}
-
-
-async def test_job_that_does_not_exist_cannot_be_tagged(story: Story) -> None:
-    async with story.refused(NoSuchJob, jid="a"):
-        await _add(story, "a", 0, "x")
-    async with story.refused(NoSuchJob, jid="a"):
-        await _remove(story, "a", "x")
-
-
-async def test_jobs_of_a_tag_are_listed_by_the_time_of_tagging(story: Story) -> None:
-    for at, jid in enumerate("cab"):
-        await story.put(jid, 0)
-        await _add(story, jid, at, "x")
-    assert await story.store.tag_get(tag="x") == {"total": 3, "jobs": ["c", "a", "b"]}
 
 
 async def test_jobs_of_a_tag_are_paged_with_their_total(story: Story) -> None:
@@ -100,10 +52,6 @@ async def test_jobs_of_a_tag_are_paged_with_their_total(story: Story) -> None:
     }
 
 
-async def test_unknown_tag_has_no_jobs(story: Story) -> None:
-    assert await story.store.tag_get(tag="x") == {"total": 0, "jobs": []}
-
-
 async def test_top_tags_have_at_least_two_jobs_most_frequent_first(story: Story) -> None:
     for jid, tags in (("a", ["one", "two", "three"]), ("b", ["two", "three"]), ("c", ["three"])):
         await story.put(jid, 0, tags=tags)
@@ -111,20 +59,3 @@ async def test_top_tags_have_at_least_two_jobs_most_frequent_first(story: Story)
     assert await story.store.tag_top(offset=1) == ["two"]
     assert await story.store.tag_top(offset=0, count=1) == ["three"]
     assert await story.store.tag_top(offset=0, count=0) == []
-
-
-@pytest.mark.parametrize("end", ["cancel", "expire"])
-async def test_deleted_job_loses_its_tags(story: Story, end: str) -> None:
-    await story.put("a", 0, tags=["x"])
-    await _add(story, "a", 1, "y")
-    if end == "expire":
-        await story.configure(jobs_history=-1)
-        await story.pop(2)
-        await story.complete("a", 3)
-    else:
-        await story.cancel("a")
-    assert (await story.scores("t:x"), await story.scores("t:y"), await story.scores("tags")) == (
-        {},
-        {},
-        {},
-    )

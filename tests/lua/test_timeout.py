@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from aioqless.errors import NoSuchJob, WrongState
+from aioqless.errors import WrongState
 from tests.lua.story import Story
 
 
@@ -16,28 +16,12 @@ async def test_timed_out_job_is_stalled_and_popped_first(story: Story) -> None:
     assert await story.pop(4, worker="bob", count=2) == ["a", "urgent"]
 
 
-async def test_timed_out_job_has_left_its_worker(story: Story) -> None:
-    await story.running("a")
-    await story.timeout("a", at=3)
-    assert await story.scores("w:ann:jobs") == {}
-    assert (await story.job("a"))["expires"] == "0"
-    async with story.refused(WrongState, jid="a", state="stalled"):
-        await story.complete("a", 4)
-
-
 async def test_timeout_is_an_event_and_uses_no_retry(story: Story) -> None:
     await story.running("a")
     await story.timeout("a", at=3.9)
     assert (await story.items("j:a-history"))[2:] == ['[3,"timed-out",{},0.900000]']
     assert (await story.get("a"))["remaining"] == 5
     assert await story.day() == {}
-
-
-async def test_several_jobs_are_timed_out_by_one_call(story: Story) -> None:
-    await story.running("a")
-    await story.running("b", worker="bob")
-    await story.timeout("a", "b", at=3)
-    assert (await story.state("a"), await story.state("b")) == ("stalled", "stalled")
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
@@ -48,22 +32,3 @@ async def test_job_that_does_not_run_prevents_all_timeouts_of_the_call(
     await story.put("b", 2)
     async with story.refused(WrongState, jid="b", state="waiting"):
         await story.timeout(*order, at=3)
-
-
-async def test_missing_job_prevents_all_timeouts_of_the_call(story: Story) -> None:
-    await story.running("a")
-    async with story.refused(NoSuchJob, jid="b"):
-        await story.timeout("a", "b", at=3)
-
-
-async def test_stalled_job_can_be_moved_and_canceled(story: Story) -> None:
-    await story.running("a")
-    await story.running("b")
-    await story.timeout("a", "b", at=3)
-    await story.put("a", 4, queue="post")
-    assert await story.cancel("b") == ["b"]
-    assert (await story.scores("q:mail-work"), await story.state("a"), await story.state("b")) == (
-        {},
-        "waiting",
-        None,
-    )

@@ -1,15 +1,6 @@
 """track: tracked jobs."""
 
-from aioqless.errors import NoSuchJob
 from tests.lua.story import Story
-
-
-async def test_tracked_jobs_are_stored_by_the_time_of_tracking(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 0)
-    assert (await story.track("b", 3), await story.track("a", 5)) == (1, 1)
-    assert await story.scores("tracked") == {"b": 3, "a": 5}
-    assert (await story.get("a"))["tracked"] is True
 
 
 async def test_tracked_jobs_are_returned_completely_in_order_of_tracking(story: Story) -> None:
@@ -23,13 +14,6 @@ async def test_tracked_jobs_are_returned_completely_in_order_of_tracking(story: 
     }
 
 
-async def test_tracking_a_tracked_job_changes_nothing(story: Story) -> None:
-    await story.put("a", 0)
-    await story.track("a", 3)
-    assert await story.track("a", 5) == 0
-    assert await story.scores("tracked") == {"a": 5}
-
-
 async def test_tags_given_with_the_tracking_are_added(story: Story) -> None:
     await story.put("a", 0, tags=["x"])
     await story.track("a", 3, "x", "y")
@@ -39,14 +23,6 @@ async def test_tags_given_with_the_tracking_are_added(story: Story) -> None:
         {"a": 3},
         {"x": 1, "y": 1},
     )
-
-
-async def test_untracked_job_is_not_listed(story: Story) -> None:
-    await story.put("a", 0)
-    await story.track("a", 3)
-    assert await story.store.track_untrack(jid="a", now=4) == 1
-    assert await story.store.track_untrack(jid="a", now=5) == 0
-    assert (await story.scores("tracked"), (await story.get("a"))["tracked"]) == ({}, False)
 
 
 async def test_deleted_tracked_jobs_are_listed_by_jid_and_can_be_untracked(
@@ -60,8 +36,3 @@ async def test_deleted_tracked_jobs_are_listed_by_jid_and_can_be_untracked(
     assert await story.store.track_list() == {"jobs": [], "expired": ["a"]}
     assert await story.store.track_untrack(jid="a", now=4) == 1
     assert await story.store.track_list() == {"jobs": [], "expired": []}
-
-
-async def test_job_that_does_not_exist_cannot_be_tracked(story: Story) -> None:
-    async with story.refused(NoSuchJob, jid="a"):
-        await story.track("a", 0)

@@ -177,21 +177,6 @@ async def test_parked_job_takes_a_turn_when_it_is_signaled(story: Story) -> None
     assert await story.pop(5, count=2) == ["a0", "b0"]
 
 
-async def test_move_takes_a_turn_in_the_other_queue(story: Story) -> None:
-    await put_all(story, "a", 2)
-    await story.put("x", 0, queue="other", **of("c"))
-    await story.store.move(queue="other", jid="a1", now=1)
-    assert list(await tenants(story)) == ["a"]
-    assert set(await tenants(story, queue="other")) == {"a", "c"}
-    assert await findings(story) == []
-
-
-async def test_next_queue_takes_a_turn(story: Story) -> None:
-    await story.running("a0", **of("a"))
-    await story.complete("a0", 2, next="other")
-    assert (await tenants(story, queue="other"))["a"]["waiting"] == 1
-
-
 # Places that are kept, and turns that are given back
 
 

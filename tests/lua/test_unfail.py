@@ -28,21 +28,6 @@ async def test_jobs_of_a_group_wait_again_in_the_given_queue(story: Story) -> No
     assert (await story.items("f:typo"), await story.members("failures")) == ([], set())
 
 
-async def test_queue_is_registered(story: Story) -> None:
-    await story.failed("a")
-    await _unfail(story, 5, queue="post")
-    assert await story.scores("queues") == {"mail": 0, "post": 5}
-
-
-async def test_unfailed_job_no_longer_counts_as_failed_on_the_day_of_its_failure(
-    story: Story,
-) -> None:
-    await story.failed("a")
-    await _unfail(story, 86400 * 2, queue="post")
-    assert await story.day() == {"failures": "1", "failed": "0"}
-    assert (await story.day(day=86400 * 2, queue="post"), await story.day(queue="post")) == ({}, {})
-
-
 async def test_oldest_failures_go_first_up_to_the_count(story: Story) -> None:
     for at, jid in enumerate("cab"):
         await story.failed(jid, at, at, at)
@@ -56,26 +41,6 @@ async def test_unfail_moves_25_jobs_by_default(story: Story) -> None:
         await story.failed(f"j{n}", n, n, n)
     assert await _unfail(story, 100) == 25
     assert await _unfail(story, 100) == 1
-
-
-async def test_zero_count_moves_nothing(story: Story) -> None:
-    await story.failed("a")
-    async with story.unchanged():
-        assert await _unfail(story, 5, count=0) == 0
-
-
-async def test_unknown_group_moves_nothing_and_registers_no_queue(story: Story) -> None:
-    async with story.unchanged():
-        assert await _unfail(story, 5) == 0
-
-
-async def test_failure_is_kept_until_completion(story: Story) -> None:
-    await story.failed("a")
-    await _unfail(story, 5)
-    assert (await story.get("a"))["failure"]["group"] == "typo"
-    await story.pop(6)
-    await story.complete("a", 7)
-    assert (await story.get("a"))["failure"] == {}
 
 
 async def test_jid_of_a_missing_or_moved_job_is_removed_from_the_group(story: Story) -> None:
