@@ -52,11 +52,6 @@ async def test_each_job_of_a_batch_has_its_own_options(story: Story) -> None:
     )
 
 
-async def test_job_of_a_batch_may_depend_on_one_before_it(story: Story) -> None:
-    await _put(story, 1, {"jid": "a"}, {"jid": "b", "depends": '["a"]'})
-    assert await story.state("b") == "depends"
-
-
 async def test_refused_job_does_not_affect_others_of_its_batch(story: Story) -> None:
     answers = await _put(
         story,
@@ -73,12 +68,6 @@ async def test_refused_job_does_not_affect_others_of_its_batch(story: Story) -> 
     assert (await story.get("b"), await story.get("c")) == (None, None)
 
 
-async def test_same_jid_twice_in_a_batch_is_a_put_and_a_move(story: Story) -> None:
-    await _put(story, 1, {"jid": "a", "tags": '["x"]'}, {"jid": "a", "data": "[2]"})
-    assert ((await story.get("a"))["data"], await story.scores("tags")) == ("[2]", {"x": 1})
-    assert await story.event_times("a") == [(1, "put"), (1, "put")]
-
-
 async def test_rows_may_leave_out_their_last_arguments(story: Story) -> None:
     done = ("a", "K", "{}", "b", "K", "[1]")
     assert await story.by_hand("put_many", ["mail"], 1, "2/3", *done) == [b"a", b"b"]
@@ -88,11 +77,6 @@ async def test_rows_may_leave_out_their_last_arguments(story: Story) -> None:
         b"c", b"d",
     ]  # fmt: skip
     assert [(await story.job(jid))["state"] for jid in "cd"] == ["scheduled", "waiting"]
-
-
-async def test_empty_batch_has_no_replies(story: Story) -> None:
-    async with story.unchanged():
-        assert await _put(story, 1) == []
 
 
 # complete_many
@@ -117,19 +101,6 @@ async def test_many_jobs_are_completed_by_one_call(story: Story) -> None:
     assert await story.day("run") == {"total": "3", "mean": "2", "vk": "0", "s2": "3"}
 
 
-async def test_jobs_of_several_queues_are_completed_together(story: Story) -> None:
-    await story.running("a")
-    await story.running("b", queue="post")
-    assert await _complete(story, 3, {"jid": "a"}, {"jid": "b", "queue": "post"}) == [
-        "complete",
-        "complete",
-    ]
-    assert ((await story.day("run"))["total"], (await story.day("run", queue="post"))["total"]) == (
-        "1",
-        "1",
-    )
-
-
 async def test_refused_completion_does_not_affect_others_of_its_batch(story: Story) -> None:
     await story.running("a")
     await story.running("hers", worker="bob")
@@ -143,13 +114,6 @@ async def test_refused_completion_does_not_affect_others_of_its_batch(story: Sto
     kinds = [NoSuchJob, LockLost, WrongState, LockLost, InvalidArgument, str, WrongState]
     assert [type(answer) for answer in answers] == kinds
     assert await story.scores("completed") == {"a": 3}
-
-
-async def test_job_completed_twice_in_a_batch_is_completed_once(story: Story) -> None:
-    await story.running("a")
-    answers = await _complete(story, 3, {"jid": "a"}, {"jid": "a"})
-    assert (answers[0], type(answers[1])) == ("complete", WrongState)
-    assert (await story.day("run"))["total"] == "1"
 
 
 async def test_batch_of_completions_releases_dependents(story: Story) -> None:
@@ -183,21 +147,6 @@ async def test_batch_continues_the_pending_work_of_earlier_calls(story: Story) -
 
 
 # heartbeat_many
-
-
-async def test_many_locks_are_renewed_in_one_call_by_the_heartbeat_of_their_queues(
-    story: Story,
-) -> None:
-    await story.configure(post_heartbeat=10)
-    await story.running("a")
-    await story.running("b", queue="post")
-    batch: list[HeartbeatManyRow] = [{"jid": "a", "fence": "1"}, {"jid": "b"}]
-    assert await story.store.heartbeat_many(worker="ann", now=5.5, batch=batch) == [
-        "65.5",
-        "15.5",
-    ]
-    assert await story.scores("w:ann:jobs") == {"a": 65.5, "b": 15.5}
-    assert await story.scores("workers") == {"ann": 5.5}
 
 
 async def test_lost_lock_does_not_affect_others_of_its_batch(story: Story) -> None:

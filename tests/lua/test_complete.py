@@ -1,10 +1,6 @@
 """complete: ends a run; the job is complete or advances to another queue."""
 
-from typing import Any
-
-import pytest
-
-from aioqless.errors import InvalidArgument, WrongState
+from aioqless.errors import WrongState
 from aioqless.store import PutManyRow
 from tests.lua.story import Story, score
 
@@ -62,13 +58,6 @@ async def test_holder_must_name_the_queue_of_the_job(story: Story) -> None:
     await story.running("a")
     async with story.refused(WrongState, jid="a", queue="mail"):
         await story.complete("a", 2, queue="post")
-
-
-@pytest.mark.parametrize("given", [{"delay": 5}, {"delay": 0}, {"depends": ["b"]}, {"depends": []}])
-async def test_delay_and_depends_need_a_next_queue(story: Story, given: dict[str, Any]) -> None:
-    await story.running("a")
-    async with story.refused(InvalidArgument, argument=next(iter(given))):
-        await story.complete("a", 2, **given)
 
 
 # Advancing

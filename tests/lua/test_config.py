@@ -1,8 +1,5 @@
 """config: options shared by all clients of the namespace."""
 
-import pytest
-
-from aioqless.errors import InvalidArgument
 from tests.lua.story import Story
 
 _DEFAULTS = {
@@ -61,22 +58,6 @@ async def test_other_spelling_of_a_queue_heartbeat_can_be_read_and_unset(
     assert await story.store.config_get(option="heartbeat-mail") == "20"
     await story.store.config_unset(option="heartbeat-mail")
     assert await story.fields("config") == {}
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        "heartbeat",
-        "mail-heartbeat",
-        "heartbeat-mail",
-        "mail-max-concurrency",
-        "grace-period",
-        "jobs-history",
-    ],
-)
-async def test_numeric_option_must_be_a_number(story: Story, option: str) -> None:
-    async with story.refused(InvalidArgument, argument=option):
-        await story.store.config_set(option=option, value="soon")
 
 
 async def test_non_numeric_value_of_another_client_counts_as_unset(story: Story) -> None:

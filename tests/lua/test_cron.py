@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument, NoSuchJob
+from aioqless.errors import NoSuchJob
 from aioqless.store import TickRow
 from tests.lua.story import Story, score
 
@@ -436,11 +436,3 @@ async def test_only_declared_templates_are_dropped(story: Story) -> None:
         jids=["r", "night", "by hand", "taken over", "unknown"]
     ) == ["r", "night"]
     assert await story.scores("q:mail-recur") == {"by hand": 10, "taken over": 20}
-
-
-async def test_template_with_a_cron_expression_is_not_resumed_without_its_next_time(
-    story: Story,
-) -> None:
-    await story.cron("night", 1, next=5)
-    async with story.refused(InvalidArgument, argument="next"):
-        await story.store.recur_resume(jid="night", now=1)

@@ -64,39 +64,6 @@ async def test_retry_with_a_follow_up_completes_the_job_as_superseded(story: Sto
     assert await story.pop(70) == ["b"]
 
 
-async def test_failed_job_hands_over_and_is_superseded_when_it_is_retried_by_hand(
-    story: Story,
-) -> None:
-    await started_with_a_follow_up(story)
-    await story.fail("a", 41)
-    assert await story.state("b") == "scheduled"
-    await story.store.unfail(queue="mail", group="typo", now=42)
-    assert await story.state("a") == "complete"
-    assert await story.pop(70) == ["b"]
-
-
-async def both_failed(story: Story) -> None:
-    """Two jobs of the key have failed, `a` before `b` was put."""
-    await story.put("a", 0, **PUT)
-    assert await story.pop(31) == ["a"]
-    await story.fail("a", 32)
-    await story.put("b", 33, **PUT)
-    assert await story.pop(70) == ["b"]
-    await story.fail("b", 71)
-
-
-async def test_failed_job_that_is_retried_is_held_by_an_older_one_that_runs(story: Story) -> None:
-    await both_failed(story)
-    await story.call("revive", "job", jid="a", now=72)
-    assert await story.pop(72) == ["a"]
-    await story.call("revive", "job", jid="b", now=73)
-    assert await story.state("b") == "depends"
-    assert await story.put("c", 74, data='"last"', **PUT) == "b"
-    await story.complete("a", 75)
-    assert await story.pop(104) == ["b"]
-    assert (await story.get("b"))["data"] == '"last"'
-
-
 async def test_failed_job_is_retried_beside_another_kind_of_job_with_its_key(
     story: Story,
 ) -> None:
@@ -124,16 +91,6 @@ async def test_canceling_the_run_releases_its_follow_up(story: Story) -> None:
     await story.cancel("a", "other")
     assert await story.state("b") == "waiting"
     assert await story.put("c", 50, **PUT) == "b"
-
-
-@pytest.mark.parametrize("end", ["cancel", "fail"])
-async def test_follow_up_that_ends_before_the_run_leaves_the_key_to_the_run(
-    story: Story, end: str
-) -> None:
-    await started_with_a_follow_up(story)
-    await (story.cancel("b") if end == "cancel" else story.fail("b", 41, worker=""))
-    assert await story.put("c", 42, **PUT) == "c"
-    assert (await story.state("a"), await story.state("c")) == ("running", "depends")
 
 
 async def test_follow_up_of_a_job_that_another_client_completed_is_the_last_one(

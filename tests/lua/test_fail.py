@@ -1,6 +1,6 @@
 """fail: sets a job aside in a failure group."""
 
-from aioqless.errors import InvalidArgument, LockLost
+from aioqless.errors import InvalidArgument
 from tests.lua.story import Story, score
 
 
@@ -97,9 +97,3 @@ async def test_dependent_job_failed_by_an_operator_has_no_dependencies(story: St
     assert await story.state("a") == "failed"
     assert await story.store.unfail(queue="mail", group="typo", now=5) == 1
     assert await story.where("a") == {"work": score(0, 5)}
-
-
-async def test_operator_cannot_take_a_job_from_its_worker_by_failing_it(story: Story) -> None:
-    await story.running("a")
-    async with story.refused(LockLost, jid="a", holder="ann"):
-        await story.fail("a", 2, worker="")

@@ -28,40 +28,9 @@ async def test_every_pop_has_a_higher_number_whatever_the_queue(story: Story) ->
         )
 
 
-async def test_jobs_of_one_pop_are_numbered_in_their_order(story: Story) -> None:
-    await story.running("first")
-    for at, jid in enumerate("cab"):
-        await story.put(jid, at)
-    jids = await story.pop(9, count=3)
-    assert [(jid, (await story.get(jid))["fence"]) for jid in jids] == [
-        ("c", 2),
-        ("a", 3),
-        ("b", 4),
-    ]
-
-
-async def test_pop_without_a_job_uses_no_number(story: Story) -> None:
-    await story.pop(1)
-    await story.running("a")
-    assert (await story.get("a"))["fence"] == 1
-
-
-async def test_fence_keeps_rising_when_a_job_is_canceled_and_put_again(story: Story) -> None:
-    await story.running("a")
-    await story.cancel("a")
-    await story.running("a", 2, 3)
-    assert (await story.get("a"))["fence"] == 2
-
-
 async def test_counter_never_expires(story: Story) -> None:
     await story.running("a")
     assert await story.ask("TTL", story.key("x:fence")) == -1
-
-
-@pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
-async def test_run_with_the_lock_is_accepted(story: Story, act: Act) -> None:
-    await story.running("a")
-    await act(story, "1")
 
 
 @pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
@@ -74,14 +43,6 @@ async def test_earlier_run_of_the_same_worker_has_lost_its_lock(story: Story, ac
     await act(story, "2")
 
 
-@pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS)
-async def test_right_fence_of_the_wrong_worker_is_refused(story: Story, act: Act) -> None:
-    await story.configure(grace_period=0)
-    await story.running("a", worker="bob")
-    async with story.refused(LockLost, jid="a", holder="bob"):
-        await act(story, "1")
-
-
 async def test_run_started_by_another_client_has_no_fence(story: Story) -> None:
     await story.running("a")
     await story.change("HDEL", "j:a", "x-fence")
@@ -89,10 +50,3 @@ async def test_run_started_by_another_client_has_no_fence(story: Story) -> None:
     async with story.refused(LockLost, jid="a"):
         await story.heartbeat("a", 5, fence="1")
     assert await story.heartbeat("a", 5) == 65
-
-
-async def test_job_released_and_popped_again_has_a_new_fence(story: Story) -> None:
-    await story.running("a")
-    await story.release("a", 2)
-    await story.pop(3)
-    assert (await story.get("a"))["fence"] == 2

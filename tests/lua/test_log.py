@@ -2,7 +2,6 @@
 
 import pytest
 
-from aioqless.errors import InvalidArgument
 from tests.lua.story import Story
 
 
@@ -21,13 +20,6 @@ async def test_event_has_a_whole_second_and_the_fraction_apart(story: Story) -> 
         '[3,"note",{},0.250000]',
     ]
     assert (await story.event_times("a"))[1:] == [(1.9, "half way"), (2, "note"), (3.25, "note")]
-
-
-@pytest.mark.parametrize("data", ["{", "[1]", "3"])
-async def test_details_of_an_event_must_be_an_object(story: Story, data: str) -> None:
-    await story.put("a", 0)
-    async with story.refused(InvalidArgument, argument="data"):
-        await _log(story, 1, data=data)
 
 
 async def test_history_keeps_a_hundred_events_the_first_and_the_latest(story: Story) -> None:

@@ -2,15 +2,9 @@
 
 import pytest
 
-from aioqless.errors import InvalidArgument, NoSuchJob, QueueFull
+from aioqless.errors import NoSuchJob, QueueFull
 from aioqless.store import PutFlowRow, PutManyRow
 from tests.lua.story import Story
-
-
-async def test_queue_without_a_limit_holds_any_number(story: Story) -> None:
-    for number in range(30):
-        await story.put(f"j{number}", number)
-    assert await story.counts(31) == {"waiting": 30}
 
 
 async def test_full_queue_refuses_a_job_with_its_length_and_nothing_changes(
@@ -96,8 +90,3 @@ async def test_zero_means_no_limit(story: Story, limit: int) -> None:
     await story.configure(mail_max_length=limit)
     await story.put("a", 0)
     await story.put("b", 1)
-
-
-async def test_max_length_that_is_not_a_number_is_refused(story: Story) -> None:
-    async with story.refused(InvalidArgument, argument="mail-max-length"):
-        await story.configure(mail_max_length="many")

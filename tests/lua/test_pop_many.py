@@ -150,10 +150,6 @@ async def test_next_poll_time_is_unknown_when_the_count_was_reached(example: Sto
     assert due == ""
 
 
-async def test_next_poll_time_is_empty_without_future_jobs(story: Story) -> None:
-    assert await _ask(story, 10, "ordered", ["mail"], 3) == [[], "", "10"]
-
-
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
 async def test_next_poll_time_is_the_earliest_delay_interval_or_lock_expiry(
     story: Story, order: str

@@ -29,28 +29,12 @@ async def _tracked(story: Story) -> None:
 # put, advanced, completed
 
 
-async def test_put_is_logged(story: Story) -> None:
-    async with story.published("x:ready") as messages:
-        await story.put("a", 0)
-    assert messages == [_log("put", queue="mail")]
-
-
 async def test_put_of_a_tracked_job_is_published_after_the_log(story: Story) -> None:
     await story.put("a", 0)
     await _tracked(story)
     async with story.published("x:ready") as messages:
         await story.put("a", 1, queue="post")
     assert messages == [_log("put", queue="post"), ("put", "a")]
-
-
-async def test_each_job_of_a_batch_is_logged(story: Story) -> None:
-    async with story.published("x:ready") as messages:
-        await story.store.put_many(
-            queue="mail",
-            now=0,
-            batch=[{"jid": jid, "klass": "K", "data": "1"} for jid in "ab"],
-        )
-    assert messages == [_log("put", queue="mail"), _log("put", "b", queue="mail")]
 
 
 async def test_worker_whose_job_is_put_elsewhere_gets_lock_lost(
@@ -60,27 +44,6 @@ async def test_worker_whose_job_is_put_elsewhere_gets_lock_lost(
     async with story.published("x:ready") as messages:
         await story.put("a", 2, queue="post", worker="bob")
     assert messages == [_log("put", queue="post"), *_lost()]
-
-
-async def test_worker_that_puts_its_own_job_elsewhere_gets_no_lock_lost(story: Story) -> None:
-    await story.running("a")
-    async with story.published("x:ready") as messages:
-        await story.put("a", 2, queue="post", worker="ann")
-    assert messages == [_log("put", queue="post")]
-
-
-async def test_requeue_is_logged_as_a_put(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.published("x:ready") as messages:
-        await story.store.requeue(queue="post", jid="a", klass="K", data="1", now=1, delay=0)
-    assert messages == [_log("put", queue="post")]
-
-
-async def test_completion_is_logged(story: Story) -> None:
-    await story.running("a")
-    async with story.published() as messages:
-        await story.complete("a", 2)
-    assert messages == [_log("completed", queue="mail")]
 
 
 async def test_completion_of_a_tracked_job_is_published_before_the_log(story: Story) -> None:
@@ -99,37 +62,7 @@ async def test_advance_is_logged_as_advanced_and_published_as_completed(story: S
     assert messages == [("completed", "a"), _log("advanced", queue="mail", to="post")]
 
 
-async def test_each_completion_of_a_batch_is_logged(story: Story) -> None:
-    await story.running("a")
-    await story.running("b")
-    async with story.published() as messages:
-        await story.store.complete_many(
-            worker="ann",
-            now=2,
-            batch=[{"jid": "b", "queue": "mail"}, {"jid": "a", "queue": "mail"}],
-        )
-    assert messages == [_log("completed", "b", queue="mail"), _log("completed", queue="mail")]
-
-
 # failed
-
-
-async def test_failure_is_logged_and_then_published_for_a_tracked_job(story: Story) -> None:
-    await story.running("a")
-    await _tracked(story)
-    async with story.published() as messages:
-        await story.fail("a", 2, group="typo", message='say "no"')
-    assert messages == [
-        _log("failed", worker="ann", group="typo", message='say "no"'),
-        ("failed", "a"),
-    ]
-
-
-async def test_failure_by_an_operator_names_no_worker(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.published() as messages:
-        await story.fail("a", 2, worker="", group="typo", message="no")
-    assert messages == [_log("failed", worker="", group="typo", message="no")]
 
 
 async def test_failure_by_exhausted_retries_is_published_before_the_log(story: Story) -> None:
@@ -147,24 +80,7 @@ async def test_failure_by_exhausted_retries_is_published_before_the_log(story: S
     ]
 
 
-async def test_retry_beyond_the_limit_is_published_and_logged(story: Story) -> None:
-    await story.running("a", retries=0)
-    await _tracked(story)
-    async with story.published() as messages:
-        await story.retry("a", 2, group="net", message="down")
-    assert messages == [("failed", "a"), _log("failed", worker="ann", group="net", message="down")]
-
-
 # popped, stalled, lock_lost
-
-
-async def test_pop_is_published_for_tracked_jobs_only(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 1)
-    await _tracked(story)
-    async with story.published() as messages:
-        await story.pop(2, count=2)
-    assert messages == [("popped", "a")]
 
 
 async def test_holder_is_notified_once_when_the_grace_period_starts(
@@ -180,14 +96,6 @@ async def test_holder_is_notified_once_when_the_grace_period_starts(
     assert messages == [("popped", "a")]
 
 
-async def test_timeout_is_published_to_the_worker_and_logged(story: Story) -> None:
-    await story.running("a")
-    await story.running("b", worker="bob")
-    async with story.published("x:ready") as messages:
-        await story.timeout("a", "b", at=2)
-    assert messages == [*_lost(), *_lost("b", "bob")]
-
-
 # canceled
 
 
@@ -200,54 +108,6 @@ async def test_cancellation_is_logged_then_published_to_worker_and_tracked_chann
         await story.cancel("a")
     told = {"event": "canceled", "jid": "a", "worker": "ann", "queue": "mail"}
     assert messages == [("log", told), ("w:ann", told), ("canceled", "a")]
-
-
-async def test_cancellation_of_a_job_that_does_not_run_is_logged(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.published() as messages:
-        await story.cancel("a")
-    assert messages == [_log("canceled", worker="", queue="mail")]
-
-
-async def test_refused_cancellation_is_not_logged(story: Story) -> None:
-    await story.completed("done")
-    async with story.published() as messages:
-        await story.cancel("done", "unknown")
-    assert messages == []
-
-
-# track, configuration
-
-
-async def test_tracking_and_untracking_are_always_published(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.published() as messages:
-        await story.track("a", 1)
-        await story.track("a", 2)
-        await story.store.track_untrack(jid="a", now=3)
-        await story.store.track_untrack(jid="a", now=4)
-    assert messages == [("track", "a"), ("track", "a"), ("untrack", "a"), ("untrack", "a")]
-
-
-async def test_untracked_job_is_no_longer_published(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 0)
-    await _tracked(story)
-    await story.track("b")
-    await story.store.track_untrack(jid="a", now=1)
-    async with story.published() as messages:
-        await story.pop(2, count=2)
-    assert messages == [("popped", "b")]
-
-
-async def test_changes_of_the_configuration_are_logged(story: Story) -> None:
-    async with story.published() as messages:
-        await story.store.config_set(option="heartbeat", value=30)
-        await story.store.config_unset(option="heartbeat")
-    assert messages == [
-        ("log", {"event": "config_set", "option": "heartbeat", "value": "30"}),
-        ("log", {"event": "config_unset", "option": "heartbeat"}),
-    ]
 
 
 # Calls that publish nothing

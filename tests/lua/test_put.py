@@ -81,12 +81,6 @@ async def test_data_is_kept_byte_for_byte(story: Story, data: str) -> None:
     assert (await story.get("a"))["data"] == data
 
 
-@pytest.mark.parametrize("data", ["false", " false ", "nonsense", "{", "", '{"a":1}}', "[1,]"])
-async def test_false_and_invalid_json_are_refused_as_data(story: Story, data: str) -> None:
-    async with story.refused(InvalidArgument, argument="data"):
-        await story.put("a", 0, data=data)
-
-
 async def test_size_of_data_is_not_limited_by_the_script(
     story: Story,
 ) -> None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument
 from tests.lua.story import Story
 
 
@@ -139,13 +138,6 @@ async def test_listing_returns_25_jobs_by_default(story: Story) -> None:
     for n in range(30):
         await story.put(f"j{n:02}", n, delay=1000)
     assert await _jobs(story, "scheduled") == [f"j{n:02}" for n in range(25)]
-
-
-async def test_unknown_state_and_a_missing_queue_are_refused(story: Story) -> None:
-    async with story.refused(InvalidArgument, argument="state", value="lost"):
-        await _jobs(story, "lost")
-    async with story.refused(InvalidArgument, argument="queue"):
-        await _jobs(story, "running", queue=None)
 
 
 # pause, unpause, forget

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument
 from tests.lua.story import Story, score
 
 
@@ -180,20 +179,6 @@ async def test_options_of_instances_can_be_changed(story: Story) -> None:
     assert await story.pop(10) == ["r-1"]
     job = await story.get("r-1")
     assert (job["priority"], job["retries"], job["data"], job["klass"]) == (-3, 1, "[ 2 ]", "Send")
-
-
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        ("priority", -1, "colour", "red"),
-        ("priority", -1, "retries", "many"),
-        ("retries", 1, "priority"),
-    ],
-)
-async def test_one_invalid_change_prevents_all(story: Story, pairs: tuple[Any, ...]) -> None:
-    await story.recur("r", 0)
-    async with story.refused(InvalidArgument, argument=pairs[-1] if len(pairs) == 3 else pairs[2]):
-        await _update(story, *pairs)
 
 
 async def test_tags_of_a_template_apply_to_its_next_instances(story: Story) -> None:

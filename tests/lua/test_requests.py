@@ -271,12 +271,6 @@ async def test_raw_call_gives_its_request_id_behind_an_empty_argument(story: Sto
     assert await story.by_hand("cancel", [], "a", "b", "", "request", "c1:8") == []
 
 
-@pytest.mark.parametrize("request_id", ["7", "c1:", ":7", "c1:seven", "c1:-7", "c\n1:7"])
-async def test_request_id_is_a_sequence_and_a_number(story: Story, request_id: str) -> None:
-    async with story.refused(InvalidArgument, argument="request"):
-        await story.put("a", 0, request=request_id)
-
-
 async def test_sequence_name_may_have_colons(story: Story) -> None:
     await story.put("a", 0, request="host:1:2")
     assert await story.exists("x:request:host:1")

@@ -87,17 +87,6 @@ async def test_reservation_has_the_chosen_duration(story: Story) -> None:
     assert await story.pop(511) == ["a"]
 
 
-async def test_repeated_reserve_returns_the_reservation_of_the_session(story: Story) -> None:
-    for n, jid in enumerate("ab"):
-        await story.put(jid, n / 10)
-    first = await ask(story, 10, "ada@1")
-    async with story.unchanged():
-        again = await ask(story, 20, "ada@1")
-    assert again["job"] == first["job"]
-    assert await reserve(story, 20, "ada@2") == "b"
-    assert await held(story, "ada@1", 20) == first["job"]
-
-
 async def test_reservation_within_a_concurrency_limit_keeps_its_own_duration(
     story: Story,
 ) -> None:
@@ -127,18 +116,6 @@ async def test_expired_reservation_is_given_to_the_next_person_without_using_a_r
     assert (whats.count("abandoned"), "timed-out" in whats, "failed" in whats) == (19, False, False)
     assert (await story.day()).get("retries", "0") == "0"
     assert await is_sound(story, at + 10)
-
-
-async def test_holder_of_an_expired_reservation_is_notified_and_in_the_history(
-    story: Story,
-) -> None:
-    await story.put("a", 0)
-    await reserve(story, 1, "ada@1", limit=10)
-    async with story.published("log") as messages:
-        await story.pop(20)
-    assert ("w:ada@1", {"event": "lock_lost", "jid": "a", "worker": "ada@1"}) in messages
-    events = (await story.get("a"))["history"]
-    assert [event.get("worker") for event in events if event["what"] == "abandoned"] == ["ada@1"]
 
 
 async def test_lock_lost_by_another_client_after_a_reservation_uses_a_retry(

@@ -91,16 +91,6 @@ async def test_exhausted_job_is_stored_as_failed(story: Story) -> None:
     assert await story.day() == {"failures": "1", "failed": "1"}
 
 
-async def test_group_without_a_message_gets_the_default_message(story: Story) -> None:
-    await story.running("a", retries=0)
-    await story.retry("a", 2, group="net")
-    failure = (await story.get("a"))["failure"]
-    assert (failure["group"], failure["message"]) == (
-        "net",
-        'Job exhausted retries in queue "mail"',
-    )
-
-
 async def test_put_of_a_retried_job_publishes_no_lock_lost(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 2)

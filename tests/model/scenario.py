@@ -9,9 +9,7 @@ people_actions.py  actions of people, and keys of live clients
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from tests.model.arguments import REFUSALS
 from tests.model.driver import Data
-from tests.model.malformed import malformed_calls
 from tests.model.names import (
     ALL_STATES,
     JIDS,
@@ -50,7 +48,6 @@ ADMINISTRATION = [
     "configure",
     "manage_queues",
     "deregister",
-    "something_malformed",
     "repeat",
 ]
 ADMINISTRATION += ["live_client"]
@@ -112,15 +109,7 @@ class Scenario(PeopleActions):
             what = "recur"
         getattr(self, what)(data)
 
-    # Refused or repeated calls
-
-    def something_malformed(self, data: Data) -> None:
-        running = self.jids_in("running")
-        job = self.model.job(running[0]) if running else {"jid": "j1", "worker": "w1", "queue": "a"}
-        held = self.jid(data, "depends")
-        calls = malformed_calls(self.now, job["jid"], job["worker"], job["queue"], held, "r1")
-        words, given = self.one(data, calls, "malformed")
-        assert self.do(*words, **given) in REFUSALS
+    # Repeated calls
 
     def repeat(self, data: Data) -> None:
         """Repeat an earlier call, as a caller does that doesn't know whether it was executed."""

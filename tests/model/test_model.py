@@ -11,7 +11,6 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.arguments import REFUSALS, Refusal
 from tests.model.keyspace import differences
-from tests.model.malformed import malformed_calls
 from tests.model.scenario import Scenario
 from tests.model.scripts import RealScripts
 
@@ -103,34 +102,6 @@ class ComparedScenario(Scenario):
                 really = self.real.redis.zscore(key, queue)
                 assert really is not None and seen <= really <= self.real.clock()
                 self.model.scores("queues")[queue] = really
-
-
-def fill_namespace(real: RealScripts) -> dict[str, Any]:
-    """Fill a namespace with a job of each state that an invalid call may name; returns its keys."""
-    real.reset()
-    for jid, depends in (("running", "[]"), ("j1", "[]"), ("held", '["running"]')):
-        a_put = {"queue": "a", "jid": jid, "klass": "K", "data": "{}", "now": 0, "delay": 0}
-        real.call("put", **a_put, depends=depends, tags='["t1"]')
-    real.call(
-        "recur", "on", queue="a", jid="r", klass="K", data="{}", now=0, interval=60, offset=60
-    )
-    real.call("pop", queue="a", worker="w", count=1, now=1)
-    return real.keys()
-
-
-def test_malformed_arguments_are_refused_and_change_nothing(real: RealScripts) -> None:
-    before = fill_namespace(real)
-    wrong = []
-    for words, given in malformed_calls(2, "running", "w", "a", "held", "r"):
-        try:
-            answer = f"replied {real.call(*words, **given)!r}"
-        except Refusal as refusal:
-            answer = refusal.code
-        changed = differences(before, real.keys())
-        if answer != "BADARG" or changed:
-            wrong.append(f"{' '.join(words)} {given}: {answer} {changed or ''}"[:300])
-            before = fill_namespace(real)
-    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("lives", [100, pytest.param(600, marks=pytest.mark.long)])
