@@ -96,7 +96,7 @@ async def test_connections_have_the_name_of_the_client(client: Client) -> None:
         assert "billing_app" in [each["name"] for each in await client.redis.client_list()]
 
 
-async def test_invalid_namespaces_are_refused(client: Client) -> None:
+async def test_damage_is_found_and_repaired(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a")
     assert await client.check() == []
     await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
@@ -359,32 +359,6 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))
     assert (await every.refresh()).priority == 3
-
-
-@pytest.mark.parametrize(
-    ("options", "kind", "why"),
-    [
-        ({"every": 0}, (ValueError, InvalidArgument), "every|interval"),
-        ({"every": -1}, ValueError, r"every must be .* \(got -1\)"),
-        ({"every": float("inf")}, ValueError, r"every must be finite .*\(got inf\)"),
-        ({"every": 5, "offset": -1}, (ValueError, InvalidArgument), "offset"),
-        ({"every": 5, "backlog": -1}, (ValueError, InvalidArgument), "backlog"),
-        (
-            {"every": 5, "delay": 5},
-            TypeError,
-            "recur has no option 'delay'; it has backlog, cron, every, .*offset, .*unique",
-        ),
-        ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option 'depends'"),
-        ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
-    ],
-)
-async def test_invalid_recurring_job_is_refused(
-    client: Client, options: dict[str, Any], kind: type[Exception], why: str
-) -> None:
-    data = options.pop("data", {"day": "Monday"})
-    with pytest.raises(kind, match=why):
-        await client.queue("mail").recur(digest, data, jid="r", **options)
-    assert await client.queues() == []
 
 
 async def test_recurring_job_that_is_deleted_while_it_is_created_raises(

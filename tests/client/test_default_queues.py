@@ -118,19 +118,6 @@ async def test_handler_puts_with_options_on_the_open_client(client: Client) -> N
         greet.using(name="Ada")  # type: ignore[call-arg]
 
 
-async def test_handler_puts_on_the_open_client(client: Client) -> None:
-    jid = await greet.put(name="Ada")
-    assert await fields(client, jid) == ("mail", -3, ["welcome"], 2)
-
-
-async def test_wrong_arguments_of_a_handler_are_refused(client: Client) -> None:
-    with pytest.raises(TypeError, match="nme"):
-        await greet.put(nme="Ada")  # type: ignore[call-arg]  # on purpose
-    with pytest.raises(InvalidData, match="Expected `str`"):
-        await greet.put(name=5)  # type: ignore[arg-type]  # on purpose
-    assert await client.queues() == []
-
-
 async def test_put_without_an_open_client_says_what_to_do(redis_url: str) -> None:
     with pytest.raises(RuntimeError, match=r"no client is open on this event loop.*client\.put"):
         await greet.put(name="Ada")

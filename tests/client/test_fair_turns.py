@@ -49,14 +49,3 @@ def test_tenant_is_named_by_the_data(
 async def test_data_without_the_field_is_refused(client: Client) -> None:
     with pytest.raises(InvalidData, match="fair_by of Greet"):
         await client.put("Greet", {}, fair_by=("customer",))
-
-
-async def test_weight_needs_a_tenant(client: Client) -> None:
-    with pytest.raises(ValueError, match="fair_weight needs fair_by"):
-        await client.put("Greet", {}, fair_weight=2)
-
-
-@pytest.mark.parametrize("weight", [0, 0.001, 101])
-async def test_weight_out_of_range_is_refused(client: Client, weight: float) -> None:
-    with pytest.raises(ValueError, match=r"fair_weight must be from 0\.01 to 100"):
-        await client.put("Greet", {}, fair_by=Key("a"), fair_weight=weight)

@@ -134,15 +134,6 @@ def test_import_of_an_unknown_name_fails_as_usual() -> None:
         exec("from aioqless import zyx", {})
 
 
-async def test_closed_client_says_so(client: Client) -> None:
-    async with Client(client.url, namespace=client.namespace) as another:
-        pass
-    with pytest.raises(RuntimeError, match="the client was closed at the end of its"):
-        await another.put(ada)
-    with pytest.raises(RuntimeError, match="the client isn't connected"):
-        await Client(client.url).put(ada)
-
-
 def test_put_of_a_handler_that_is_not_awaited_is_an_error_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
