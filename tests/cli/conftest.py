@@ -46,11 +46,6 @@ async def wait(job):
     while not os.path.exists("go"):
         await asyncio.sleep(0.01)
 
-@aioqless.job(klass="WaitOnce")
-async def wait_once(job):
-    if job.fence == 1:
-        await wait(job)
-
 @aioqless.job(klass="Stay")
 async def stay(job):
     await asyncio.Event().wait()
@@ -77,10 +72,6 @@ def apart(job):
     structlog.get_logger().info("apart.told", process=os.getpid())
     time.sleep(600 if job.data else 0)
 
-@aioqless.job(klass="Kill")
-async def kill(job):
-    os.kill(os.getpid(), signal.SIGKILL)
-
 @aioqless.job(klass="Hold")
 async def hold(job):
     time.sleep(job.data)
@@ -90,10 +81,6 @@ async def hold_until(job):
     open("held", "w").close()
     while not os.path.exists("go"):
         time.sleep(0.01)
-
-@aioqless.job(klass="Die")
-async def die(job):
-    os._exit(7)
 
 def _pooled(job):
     with multiprocessing.get_context("fork").Pool(2) as pool:

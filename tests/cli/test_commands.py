@@ -9,12 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from aioqless import Client, Job, Key, NewJob, Settings, Worker, job
 from aioqless.cli import watch
-from aioqless.cli.app import app
-from aioqless.cli.main import load_command
 from aioqless.contrib.dashboard import Identity, Role, audit_log
 from tests.cli.conftest import Aioqless
 from tests.conftest import Until
@@ -334,19 +331,6 @@ async def test_invalid_namespace_is_refused(cli: Aioqless) -> None:
     assert ended.code == 2 and ended.err.startswith(
         "aioqless: namespace 'a:b' must be a printable name"
     )
-
-
-async def test_help_is_shown_without_a_command(cli: Aioqless) -> None:
-    ended = await cli(in_namespace=False)
-    told = {
-        line.split()[0] for line in (ended.out + ended.err).splitlines() if line.startswith("  ")
-    }
-    load_command()
-    assert ended.code == 2 and told >= {
-        each.name
-        for each in get_command(app).commands.values()  # type: ignore[attr-defined]
-        if not each.hidden
-    }
 
 
 async def test_audit_log_prints_actions_and_sign_ins(client: Client, cli: Aioqless) -> None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-import typer
 
 from aioqless import Client, Key
-from aioqless.cli.app import app
 from aioqless.cli.presentation.formatting import format_duration, format_relative_time, shorten
 from aioqless.cli.presentation.histograms import (
     COUNTER_STARTS,
@@ -351,11 +348,6 @@ async def test_misspelled_command_gets_a_suggestion(cli: Aioqless) -> None:
     assert ended.code == 2 and "queues" in ended.err and "Traceback" not in ended.err
 
 
-async def test_version_is_printed(cli: Aioqless) -> None:
-    ended = await cli("--version", in_namespace=False)
-    assert ended.code == 0 and ended.out.startswith("aioqless 0.")
-
-
 OFFERED = {
     "que": ["queues"],
     "pause m": ["mail"],
@@ -435,16 +427,6 @@ def test_command_with_a_module_of_its_name_imports_no_other(environment: dict[st
         "aioqless.cli.commands.jobs",
         "aioqless.cli.commands.stats",
     } & set(out.split())
-
-
-def test_help_lists_every_command(environment: dict[str, str]) -> None:
-    shown = subprocess.run(
-        [*MAIN, "--help"], env=environment, capture_output=True, text=True, check=False
-    ).stdout
-    commands: dict[str, typer.core.TyperCommand]
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    visible = {name for name, command in commands.items() if not command.hidden}
-    assert visible <= set(re.findall(r"^  ([a-z-]+)  ", shown, re.MULTILINE))
 
 
 def test_long_operations_show_progress(

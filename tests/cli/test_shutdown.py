@@ -74,21 +74,6 @@ async def test_processes_of_a_killed_supervisor_end_in_time(
 
 
 @pytest.mark.long
-async def test_rolling_restart_ends_a_process_whose_job_does_not_stop(
-    client: Client, start: Start, until: Until
-) -> None:
-    await client.queue("mail").put("Block", jid="a")
-    async with start("-w", "1", *SHORT) as worker:
-        await until(lambda: worker.logged("job.started"))
-        pid = pid_of(worker, 1)
-        worker.process.send_signal(signal.SIGHUP)
-        await until(lambda: worker.logged("supervisor.restart_finished"), PATIENCE)
-        await until(lambda: not _exists(pid), PATIENCE)
-        worker.process.terminate()
-        assert await worker.ended() == 0
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("processes", [[], ["-w", "1"]], ids=["worker", "supervisor"])
 @pytest.mark.parametrize("klass", ["Wait", "Suppress"])
 async def test_outcomes_that_redis_cannot_take_end_with_the_process_and_its_exit_code(
@@ -111,20 +96,6 @@ async def test_outcomes_that_redis_cannot_take_end_with_the_process_and_its_exit
         assert await worker.ended() == 1
     assert [line["jid"] for line in worker.logged("job.outcome_dropped")] == ["a"]
     assert worker.logged("worker.stopped") and not worker.logged("process.killed")
-
-
-@pytest.mark.long
-async def test_frozen_process_is_killed_and_the_exit_code_says_so(
-    start: Start, until: Until
-) -> None:
-    async with start("-w", "2", *SHORT) as worker:
-        await until(lambda: len(worker.logged("process.became_ready")) == 2)
-        os.kill(pid_of(worker, 1), signal.SIGSTOP)
-        worker.process.terminate()
-        assert await worker.ended() == 1
-    assert [line["process"] for line in worker.logged("process.killed")] == [1]
-    ended = {line["process"]: line["code"] for line in worker.logged("process.ended")}
-    assert ended == {1: -signal.SIGKILL, 2: 0}
 
 
 async def test_stopped_process_of_a_job_ends_with_its_killed_worker(

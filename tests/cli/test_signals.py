@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from aioqless import Client
 from tests.cli.conftest import PATIENCE, Start
-from tests.cli.test_supervisor import pid_of
 from tests.conftest import Until
 
 
@@ -50,24 +48,6 @@ async def test_usr2_pauses_a_worker_until_cont(client: Client, start: Start, unt
     async with start() as worker:
         worker.process.send_signal(signal.SIGUSR2)
         await until(lambda: worker.logged("worker.paused"))
-        await client.queue("mail").put("Slow")
-        worker.process.send_signal(signal.SIGUSR1)
-        await until(lambda: worker.logged("worker.stacks_dumped"))
-        assert not worker.logged("job.started")
-        worker.process.send_signal(signal.SIGCONT)
-        await until(lambda: worker.logged("job.completed"))
-
-
-@pytest.mark.long
-async def test_process_started_during_a_pause_is_paused(
-    client: Client, start: Start, until: Until
-) -> None:
-    async with start("-w", "1") as worker:
-        await until(lambda: worker.logged("process.became_ready"))
-        worker.process.send_signal(signal.SIGUSR2)
-        await until(lambda: worker.logged("worker.paused"))
-        os.kill(pid_of(worker, 1), signal.SIGKILL)
-        await until(lambda: len(worker.logged("process.became_ready")) == 2)
         await client.queue("mail").put("Slow")
         worker.process.send_signal(signal.SIGUSR1)
         await until(lambda: worker.logged("worker.stacks_dumped"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 
-import pytest
-
 from aioqless import Client
 from aioqless.client.config import OPTION_DESCRIPTIONS
 from tests.cli.conftest import Aioqless
@@ -138,23 +136,6 @@ async def test_custom_config_option_needs_force(cli: Aioqless) -> None:
     assert (await cli("config", "colour")).out == "red\n"
     assert (await cli("config", "colour", "blue")).code == 1
     assert (await cli("config", "colour", "--unset")).out == "colour: red → not set\n"
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        "mail-heartbeat",
-        "heartbeat-mail",
-        "mail-max-length",
-        "mail-rate-limit",
-        "app.greet-failed-history",
-    ],
-)
-async def test_unset_config_option_is_distinguished_from_an_unknown_one(
-    cli: Aioqless, option: str
-) -> None:
-    assert (await cli("config", option)).out == "not set\n"
-    assert (await cli("config", option, "often")).code == 2, "its value is checked"
 
 
 async def test_every_config_option_with_a_default_is_explained(client: Client) -> None:

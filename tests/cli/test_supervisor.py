@@ -115,21 +115,6 @@ async def test_killed_process_is_replaced_and_its_job_runs_again(
         assert await worker.ended() == 0
 
 
-@pytest.mark.long
-async def test_repeatedly_crashing_process_is_replaced_after_growing_delays(
-    client: Client, start: Start, until: Until
-) -> None:
-    async with start("-w", "1", "-c", "1") as worker:
-        for number in range(3):
-            await client.queue("mail").put("Die")
-            await until(lambda number=number: len(worker.logged("process.died")) > number)
-        assert [(line["code"], line["pause"]) for line in worker.logged("process.died")] == [
-            (7, 0.1),
-            (7, 0.2),
-            (7, 0.4),
-        ]
-
-
 async def test_processes_have_distinct_numbers_and_names(
     client: Client, start: Start, until: Until
 ) -> None:
@@ -212,9 +197,7 @@ async def test_processes_finish_running_jobs_after_their_supervisor_was_killed(
     [
         ("jobs", ["-c", "0"], 1, "concurrency must be an integer >= 1 (got 0)"),
         ("jobz", [], 1, "there is no module 'jobz'"),
-        ("jobs", ["--name", " " * 5000], 1, "name"),
         ("jobs", ["--health", "here"], 1, "health 'here' must be PORT or HOST:PORT"),
-        ("jobs", ["--max-memory", "much"], 2, "must be a number of bytes"),
     ],
 )
 async def test_failure_to_start_every_process_ends_the_supervisor_with_the_reason(
@@ -222,19 +205,6 @@ async def test_failure_to_start_every_process_ends_the_supervisor_with_the_reaso
 ) -> None:
     ended = await aioqless("worker", module, "-w", "2", *options)
     assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
-
-
-@pytest.mark.long
-async def test_process_that_reached_max_jobs_is_replaced_immediately(
-    client: Client, start: Start, until: Until
-) -> None:
-    async with start("-w", "1", "--max-jobs", "2") as worker:
-        for _ in range(5):
-            await client.queue("mail").put("Slow")
-        await until(lambda: len(worker.logged("job.completed")) == 5)
-        assert len(worker.logged("process.replaced")) == 2 and not worker.logged("process.died")
-        worker.process.terminate()
-        assert await worker.ended() == 0
 
 
 async def test_burst_of_several_processes_ends_when_the_queue_is_empty(
