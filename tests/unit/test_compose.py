@@ -103,88 +103,6 @@ def test_first_line_of_a_header_is_the_summary(write: Write) -> None:
     assert read_command("do").body == [(3, "return 1")]
 
 
-def test_key_argument_is_a_queue_name(write: Write) -> None:
-    write("do", "-- do: it.", "-- @key queue", "", "return queue")
-    assert "local queue = lib.args__queue('queue', KEYS[1])" in compose("do", "ql").text
-    write("do", "-- do: it.", "-- @key queue new_queue", "", "return queue")
-    inlined = "local queue = (lib.args__name('queue', lib.args__queue('queue', KEYS[1])))"
-    assert inlined in compose("do", "ql").text
-
-
-def test_keys_argument_is_a_list_of_queue_names(write: Write) -> None:
-    write("do", "-- do: it.", "-- @keys queues", "", "return queues")
-    assert "local queues = lib.args__queues(KEYS)" in compose("do", "ql").text
-
-
-def test_argument_is_read_by_its_type_and_may_be_optional(write: Write) -> None:
-    write(
-        "do",
-        "-- do: it.",
-        "-- @arg jid string",
-        "-- @arg delay seconds? -- later",
-        "-- @flags no-writes",
-        "",
-        "return jid",
-    )
-    text = compose("do", "ql").text
-    assert "local jid = " + written_out("args.string('jid', ARGV[1])") in text
-    seconds = written_out("args.seconds('delay', ARGV[2])")
-    assert f"local delay = ARGV[2] and ARGV[2] ~= '' and {seconds} or nil" in text
-    assert "lib.layout__no_more(3)" in text
-
-
-def test_literal_argument_must_have_its_value(write: Write) -> None:
-    write(
-        "do",
-        "-- do: it.",
-        "-- @literal interval",
-        "-- @arg n number",
-        "-- @flags no-writes",
-        "",
-        "return n",
-    )
-    text = compose("do", "ql").text
-    assert (
-        "lib.layout__literal('interval', ARGV[1])" in text
-        and "local n = lib.args__number('n', ARGV[2])" in text
-    )
-
-
-def test_list_argument_ends_before_the_options(write: Write) -> None:
-    write(
-        "do",
-        "-- do: it.",
-        "-- @arg jid string",
-        "-- @rest tags name",
-        "-- @option now time",
-        "-- @flags no-writes",
-        "",
-        "return tags",
-    )
-    text = compose("do", "ql").text
-    assert "local tags, rest_end = lib.layout__rest('tags', lib.args__name, 2)" in text
-    assert "local option = lib.layout__options({now = true}, rest_end)" in text
-    assert "now = option.now and " + written_out("args.time('now', option.now)") in text
-
-
-def test_batch_is_iterated_by_each(write: Write) -> None:
-    write(
-        "do",
-        "-- do: it.",
-        "-- @batch jid:jid data:data? one for each job",
-        "-- @flags no-writes",
-        "",
-        "return each(function() end)",
-    )
-    text = compose("do", "ql").text
-    assert "local batch_end, row_width = lib.layout__batch(1, 1, 2)" in text
-    assert (
-        "local jid, data = unpack(argv, i, i + last)" in text
-        and written_out("args.jid('jid', jid)") in text
-        and "data and data ~= '' and lib.args__data('data', data) or nil" in text
-    )
-
-
 def test_subcommand_selects_the_following_arguments(write: Write) -> None:
     write(
         "do", "-- do: it.", "-- @when list default", "-- @returns json", "-- @when add",
@@ -198,27 +116,6 @@ def test_subcommand_selects_the_following_arguments(write: Write) -> None:
     assert "local word = lib.layout__word({list = true, add = true}, 'list', ARGV[1])" in text
     jid = written_out("args.string('jid', ARGV[2])")
     assert f"elseif word == 'add' then\njid = {jid}" in text
-
-
-def test_writing_command_returns_the_first_reply_to_a_repeated_request(write: Write) -> None:
-    write(
-        "do",
-        "-- do: it.",
-        "-- @present view.encode_many(answer)",
-        "-- @flags allow-oom",
-        "",
-        "return 1",
-    )
-    text = compose("do", "ql").text
-    assert text.startswith("#!lua flags=allow-oom\n")
-    assert "lib.requests__refuse_form(request)" in text and text.endswith(
-        "return lib.view__encode_many(answer)"
-    )
-
-
-def test_reading_command_has_no_request_id(write: Write) -> None:
-    write("do", "-- do: it.", "-- @flags no-writes", "", "return 1")
-    assert "request" not in compose("do", "ql").text
 
 
 def test_roles_and_durability_are_parsed(write: Write) -> None:
@@ -438,11 +335,3 @@ def test_script_line_is_translated_to_file_and_line(write: Write) -> None:
     assert script.origin(lines.index("  error(1 + nil)") + 1) == "lib/greet.lua:4"
     assert script.origin(lines.index("return lib.greet__hello()") + 1) == "do.lua:4"
     assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"
-
-
-@pytest.mark.parametrize(
-    ("namespace", "text"),
-    [("ql", "'ql'"), ("{bill}", "'{bill}'"), ("it's", "'it\\'s'"), ("a\\", "'a\\\\'")],
-)
-def test_namespace_is_inlined_into_the_script(namespace: str, text: str) -> None:
-    assert compose("get", namespace).text.splitlines()[1] == f"local ns = {text}"

@@ -39,21 +39,6 @@ def test_unknown_name_raises_attribute_error() -> None:
         _ = aioqless.Sidekiq  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [("Depends", "Inject"), ("Cron", "@job(cron="), ("RateLimit", "@job(rate_limit=")],
-)
-def test_name_of_other_libraries_says_what_to_write(name: str, own: str) -> None:
-    with pytest.raises(AttributeError, match=f"'{name}': write .*{re.escape(own)}"):
-        getattr(aioqless, name)
-
-
-@pytest.mark.parametrize("name", ["NoSuchWorker", "NameTaken"])
-def test_name_of_an_error_says_where_it_is(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"write `from aioqless.errors import {name}`"):
-        getattr(aioqless, name)
-
-
 def test_import_of_the_package_loads_no_library() -> None:
     heavy = "redis", "structlog", "asyncio", "anyio", "msgspec"
     code = f"import sys, aioqless; print([name for name in {heavy} if name in sys.modules])"
