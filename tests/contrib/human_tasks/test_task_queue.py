@@ -142,32 +142,6 @@ async def test_operations_are_idempotent_by_request_id(client: Client, tasks: Ta
     assert (await have(tasks, "ada", request="click-4")).job.jid == "b"
 
 
-async def test_request_id_of_another_person_is_refused(client: Client, tasks: TaskQueue) -> None:
-    await put(client, "a")
-    await have(tasks, "ada", request="click-1")
-    assert await tasks.reserve("bob", request="click-1") is None
-
-
-async def test_job_of_another_person_cannot_be_changed(client: Client, tasks: TaskQueue) -> None:
-    await put(client, "a")
-    mine = await have(tasks, Person("ada", "1"))
-    for thief in (Person("bob", "1"), Person("ada", "2"), Person("ada")):
-        stolen = await tasks.claim(thief, "a", mine.fence)
-        assert stolen
-        for verb in (
-            stolen.extend(),
-            stolen.skip(),
-            stolen.give_back(),
-            stolen.finish(1),
-            stolen.fail("no"),
-            stolen.hand_over("eve"),
-        ):
-            with pytest.raises(LockLost):
-                await verb
-        assert await tasks.status(thief, "a") is None
-    assert await mine.finish("cat") == "complete"
-
-
 async def test_expired_reservation_is_taken_by_the_next_person_and_the_first_is_told(
     client: Client, tasks: TaskQueue, until: Until
 ) -> None:
@@ -183,15 +157,6 @@ async def test_expired_reservation_is_taken_by_the_next_person_and_the_first_is_
         await first.finish("late")
     await second.finish("cat")
     assert await tasks.status(ada, "a") == TaskStatus("finished", "bob")
-
-
-async def test_expired_reservation_can_be_finished_unless_it_was_taken(
-    client: Client, tasks: TaskQueue, until: Until
-) -> None:
-    await put(client, "a")
-    reservation = await have(tasks, "ada", limit=0.05)
-    await wait_for_expiry(tasks, until, "ada")
-    assert await reservation.finish("cat") == "complete"
 
 
 async def test_worker_takes_an_abandoned_reservation(
@@ -264,13 +229,6 @@ async def test_person_without_a_session_is_told_what_happened_to_a_handed_over_j
     assert await tasks.status("eve", "a") is None
 
 
-async def test_skipped_job_is_offered_only_on_request(client: Client, tasks: TaskQueue) -> None:
-    await put(client, "a")
-    await (await have(tasks, "ada")).skip()
-    assert await tasks.reserve_counting_skipped("ada") == (None, 1)
-    assert (await have(tasks, "ada", again=True)).job.jid == "a"
-
-
 async def test_rejected_job_fails_with_the_reason(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a", "b")
     await (await have(tasks, Person("ada", "1"))).fail("the picture is black")
@@ -305,13 +263,6 @@ async def test_job_taken_away_by_an_operator_raises(client: Client, tasks: TaskQ
     again = await have(tasks, "ada")
     await again.job.move("elsewhere")
     assert await tasks.status("ada", "a") == TaskStatus("gone")
-
-
-async def test_released_job_waits(client: Client, tasks: TaskQueue) -> None:
-    await put(client, "a")
-    await (await have(tasks, "ada")).give_back()
-    assert await tasks.status("ada", "a") == TaskStatus("waiting")
-    assert (await tasks.counts()).waiting == 1
 
 
 @pytest.mark.parametrize("name", ["", "a@b", " ada", "a\nb", "x" * 65])
