@@ -82,24 +82,6 @@ async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, shop: C
 
 
 @pytest.mark.long
-async def test_groups_are_retried_and_canceled_with_progress(
-    page: Page, shop: Client, until: Until
-) -> None:
-    await page.goto("/group?name=mail-ValueError")
-    await page.get_by_text("Retry all 3…").click()
-    await page.get_by_role("button", name="Retry jobs").click()
-    await says(page, "Retrying 3 jobs of mail-ValueError")
-    await expect(page.locator(".bulk")).to_contain_text("3 of 3 retried")
-    await page.goto("/group?name=billing-CardRefused")
-    await page.get_by_text("Delete all…").click()
-    await page.get_by_role("button", name="Delete jobs").click()
-    await expect(page.locator(".empty")).to_contain_text("No jobs in this group")
-    await page.goto("/audit-log")
-    await expect(page.locator("tbody")).to_contain_text("Delete group")
-    await expect(page.locator("tbody")).to_contain_text("3 of 3")
-
-
-@pytest.mark.long
 async def test_queue_is_cleared_with_progress_except_running_jobs(
     page: Page, client: Client
 ) -> None:
@@ -167,17 +149,6 @@ async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Unti
     await page.get_by_role("button", name="Delete job").click()
     await says(page, "deleted")
     assert await shop.jobs.get(jid) is None and "/queue" in page.url
-
-
-@pytest.mark.long
-async def test_running_job_is_taken_from_its_worker(page: Page, shop: Client) -> None:
-    await shop.queue("stock").pause()
-    await page.goto("/queue?name=stock&tab=running")
-    await page.locator("a.row").first.click()
-    await expect(page.locator("h1")).to_contain_text("running")
-    await page.get_by_role("button", name="Unlock").click()
-    await says(page, "at the head of its queue")
-    await expect(page.locator("h1")).to_contain_text("stalled")
 
 
 @pytest.mark.long

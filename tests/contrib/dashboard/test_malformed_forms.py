@@ -81,15 +81,6 @@ async def test_malformed_form_gets_a_response_and_an_audit_entry(
     ) == 2 * len(acts)
 
 
-async def test_unknown_config_option_is_refused_with_a_suggestion(
-    http: httpx.AsyncClient, client: Client
-) -> None:
-    assert "did you mean &#39;heartbeat&#39;?" in await do(
-        http, "config-set", option="hartbeat", value="30"
-    )
-    assert "hartbeat" not in await client.config.all()
-
-
 async def test_unusual_value_is_recorded_in_the_audit_log(
     http: httpx.AsyncClient, client: Client
 ) -> None:

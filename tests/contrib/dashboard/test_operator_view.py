@@ -153,32 +153,6 @@ async def test_charts_have_numbers_units_legends_and_time_spans(
 
 
 @browser_test
-async def test_dismissed_alarm_stays_hidden_until_it_is_shown_again_or_ends(
-    browser: Browser, site: str, client: Client, earlier: Client
-) -> None:
-    await earlier.queue("held").put("Greet", {})
-    await client.queue("held").pause()
-    await client.internals.store.register(worker="ann", queues=["held"])
-    await client.queue("other").pop(worker="ann")
-    async with browser_context(browser, site) as context:
-        page = await context.new_page()
-        await page.goto("/")
-        alarm = page.get_by_text("Paused queues with waiting jobs: held.")
-        await page.get_by_role("button", name="Dismiss: Paused queues").click()
-        await expect(alarm).to_be_hidden()
-        await page.reload()
-        await expect(page.get_by_role("button", name="Show dismissed")).to_be_visible()
-        await expect(alarm).to_be_hidden()
-        await page.get_by_role("button", name="Show dismissed").click()
-        await expect(alarm).to_be_visible()
-        await page.get_by_role("button", name="Dismiss: Paused queues").click()
-        await client.queue("held").resume()
-        await expect(alarm).to_have_count(0)
-        await client.queue("held").pause()
-        await expect(alarm).to_be_visible()
-
-
-@browser_test
 @pytest.mark.parametrize("script", [True, False])
 async def test_exact_times_are_local_with_javascript_and_utc_without(
     browser: Browser, site: str, client: Client, script: bool

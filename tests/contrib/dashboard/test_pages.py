@@ -19,9 +19,6 @@ from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.redaction import HIDDEN
 from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.human_tasks import TaskQueue
-from tests.conftest import Until
-from tests.contrib.dashboard.conftest import worked
-from tests.contrib.dashboard.sample_jobs import BROKEN, put_day
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
@@ -101,29 +98,6 @@ async def test_no_parameter_breaks_a_page(
     for page in EVERY_PAGE:
         answer = await http.get(f"{page}{'&' if '?' in page else '?'}{query}")
         assert answer.status_code in (200, 400, 404), page
-
-
-async def test_failed_job_is_found_edited_and_completes(
-    http: httpx.AsyncClient, client: Client, until: Until
-) -> None:
-    async with worked(client):
-        await put_day(client)
-
-        async def failed() -> bool:
-            return (await client.jobs.failed_counts()).get("mail-ValueError") == 3
-
-        await until(failed)
-        assert "mail-ValueError" in (await http.get("/failures?by=group")).text
-        group = (await http.get("/group?name=mail-ValueError")).text
-        assert "ValueError" in group and "Retry all 3" in group
-        jid = (await client.jobs.failed_jids("mail-ValueError"))[0]
-        page = (await http.get(f"/job?jid={jid}")).text
-        assert "is no address" in page and BROKEN in page and "Traceback" in page
-        said = await do(http, "put-again", jid=jid, how="same", data='{"to": "ada@example.com"}')
-        assert said.startswith("done:"), said
-        job = await client.jobs.wait(jid, 60)
-        assert job.state == "complete" and job.data == {"to": "ada@example.com"}
-        assert (await http.get("/audit-log")).text.count("Edit data") == 1
 
 
 async def test_saved_data_leaves_a_scheduled_job_as_it_is(client: Client) -> None:
