@@ -131,8 +131,3 @@ def odd_in_process(job: Job[Any], error: str) -> None:
 def unstorable_in_process(job: Job[Any], value: str, how: str) -> None:
     job.data["kept"] = VALUES[value]()
     raise Retry(delay=60) if how == "retry" else Snooze(60)
-
-
-@job(klass="Undone", executor="process", retries=0)
-def undone_in_process(job: Job[Any]) -> object:
-    return (each for each in "abc")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -57,35 +56,6 @@ async def test_sys_exit_in_a_handler_fails_the_job_and_not_the_worker(
             assert failed.failure and failed.failure.group == "mail-SystemExit"
         await after(client, until, await client.queue("mail").put(greet), "complete")
         assert worker.healthy
-
-
-async def test_cancellation_by_the_handler_itself_fails_the_job(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        task = asyncio.ensure_future(asyncio.Event().wait())
-        task.cancel()
-        await task
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == "mail-CancelledError"
-
-
-@pytest.mark.parametrize(("name", "group"), [("a\nb", "mail-a?b"), ("x" * 600, "x" * 512)])
-async def test_exception_name_that_is_no_valid_group_is_adapted(
-    client: Client, work: Work, until: Until, name: str, group: str
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise type(name, (Exception,), {})
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and failed.failure.group == group
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from aioqless import (
     middleware,
 )
 from aioqless.client.put_options import Limit
-from aioqless.testing import RunFailed, perform, perform_bulk
+from aioqless.testing import perform, perform_bulk
 from tests.conftest import Until
 from tests.worker import odd_errors
 from tests.worker.conftest import Lines, Work
@@ -148,29 +148,6 @@ async def test_backoff_that_exits_fails_its_job_and_not_the_worker(
     assert ("SIGTERM" in failed.failure.message) == (error is not asyncio.CancelledError)
 
 
-async def test_odd_error_in_a_bulk_fails_the_jobs_whose_outcome_it_is(
-    client: Client, work: Work, until: Until
-) -> None:
-    @bulk_job(klass="Rows", size=2, within=30, retries=0)
-    async def rows(jobs: list[Job[Any]]) -> Any:
-        if jobs[0].data["all"]:
-            raise odd_errors.Lookup
-        return [None, odd_errors.Lookup()]
-
-    for everything, states in ((True, ["failed"] * 2), (False, ["complete", "failed"])):
-        jids = [await client.queue("mail").put(rows, {"all": everything}) for _ in range(2)]
-        async with work(rows):
-            for jid, state in zip(jids, states, strict=True):
-                await after(client, until, jid, state)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-async def test_perform_returns_the_failure_of_an_odd_error(name: str) -> None:
-    done = await perform(coroutine.data(error=name))
-    assert isinstance(done.outcome, RunFailed)
-    assert done.outcome.group == f"default-{ERRORS[name][1]}"
-
-
 # Data that can't be stored
 
 
@@ -262,18 +239,6 @@ async def test_exception_among_the_outcomes_of_a_bulk_is_that_of_its_job(
     assert first.error is None and type(second.error) is kind
 
 
-async def test_class_of_retry_among_the_outcomes_of_a_bulk_retries_its_job(
-    client: Client, work: Work, until: Until
-) -> None:
-    @bulk_job(klass="Rows", size=2, within=30)
-    async def rows(jobs: list[Job[Any]]) -> list[Any]:
-        return [None, Retry]
-
-    jids = [await client.queue("mail").put(rows, {"n": n}) for n in range(2)]
-    async with work(rows):
-        await after(client, until, jids[1], "scheduled")
-
-
 # Work that was not done
 
 
@@ -339,15 +304,6 @@ async def test_run_that_returns_work_or_an_outcome_fails(
             assert failed.failure.message.startswith(f"{handler.klass} returned "), what
 
 
-async def test_process_that_returns_a_generator_fails_its_job(
-    client: Client, work: Work, until: Until
-) -> None:
-    jid = await client.queue("mail").put(odd_errors.undone_in_process)
-    async with work(odd_errors.undone_in_process):
-        failed = await after(client, until, jid, "failed")
-    assert failed.failure and "whose items were not taken" in failed.failure.message
-
-
 async def test_returned_coroutine_is_awaited(client: Client, work: Work, until: Until) -> None:
     ran: list[str] = []
 
@@ -410,13 +366,6 @@ async def test_middleware_may_skip_the_handler(client: Client) -> None:
 
     done = await perform(coroutine.data(error="getattr"), middleware=[skips])
     assert done.error is None
-
-
-async def test_perform_fails_a_run_that_returns_work() -> None:
-    for what in RETURNED:
-        done = await perform(returns.data(what=what))
-        assert isinstance(done.outcome, RunFailed), what
-        assert done.outcome.group == "default-outcomes"
 
 
 # Long messages

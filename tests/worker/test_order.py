@@ -67,20 +67,6 @@ async def test_rotation_continues_while_slots_become_free_one_by_one(
     assert " ".join(ran) == "C1 B1 A1 C2 B2 A2 C3 A3 A4 A5"
 
 
-async def test_worker_locks_no_jobs_beyond_its_free_slots(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        await asyncio.Event().wait()
-
-    await client.queue("mail").put_many(NewJob(stay) for _ in range(5))
-    async with work(stay, concurrency=2, shutdown_timeout=0) as worker:
-        await until(lambda: len(worker.running) == 2)
-        counts = await client.queue("mail").counts()
-        assert (counts.running, counts.waiting) == (2, 3)
-
-
 @pytest.mark.parametrize("order", ORDERS)
 async def test_job_with_the_wrong_queue_field_does_not_stop_the_worker(
     client: Client, work: Work, until: Until, order: str

@@ -79,17 +79,6 @@ async def test_command_to_an_unknown_worker_is_refused(client: Client) -> None:
         await client.workers.pause("ann")
 
 
-async def test_restarted_worker_has_its_original_settings(
-    client: Client, work: Work, idle: Idle
-) -> None:
-    async with work(note, name="ann") as worker:
-        await idle(worker)
-        await client.workers.subscribe("ann", "reports")
-    async with work(note, name="ann") as worker:
-        await idle(worker)
-        assert (await client.workers.show("ann")).queues == ["mail"]
-
-
 async def test_invalid_command_is_refused_with_the_reason(
     client: Client, work: Work, idle: Idle
 ) -> None:

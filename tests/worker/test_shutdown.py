@@ -212,13 +212,6 @@ async def test_stopping_at_any_moment_loses_no_job(
         await client.jobs.cancel(jid)
 
 
-async def test_second_stop_is_not_logged_again(client: Client, work: Work, lines: Lines) -> None:
-    async with work() as worker:
-        worker.stop()
-        worker.stop()
-    assert len(lines.of("worker.shutdown_started")) == 1
-
-
 async def test_start_is_logged_with_queues_and_the_worker_is_listed(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:

@@ -211,12 +211,6 @@ async def test_idle_worker_with_a_pattern_makes_no_calls(
         await until(lambda: no_calls(client))
 
 
-async def test_paused_worker_can_be_stopped(work: Work, stage: RunningJobs) -> None:
-    async with work(stage.handler) as worker:
-        worker.pause()
-    assert not worker.healthy
-
-
 async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_resume(
     client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
