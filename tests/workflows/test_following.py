@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Job, NoSuchJob, Retry, job
+from aioqless import Client, Job, NoSuchJob, job
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import Work
@@ -47,33 +47,6 @@ async def test_follow_yields_each_state_and_progress_to_the_end(
         ("complete", 0.5),
     ]
     assert seen[-1] != seen[-2]
-
-
-async def test_follow_continues_over_a_retry(client: Client, work: Work) -> None:
-    seen: list[Any] = []
-    runs: list[str] = []
-
-    @job(klass="Twice", retries=1)
-    async def twice(job: Job[Any]) -> None:
-        runs.append(job.jid)
-        raise Retry(delay=0)
-
-    jid = await client.queue("mail").put(twice)
-    async with work(twice):
-        await asyncio.wait_for(follow(client, jid, seen), 60)
-    assert len(runs) == 2 and seen[-1] == ("failed", None)
-
-
-async def test_follow_of_an_ended_job_yields_once(client: Client, work: Work) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        await client.jobs.wait(jid, timeout=60)
-    seen: list[Any] = []
-    await asyncio.wait_for(follow(client, jid, seen), 60)
-    assert seen == [("complete", None)]
 
 
 async def test_follow_of_a_canceled_job_raises(client: Client, until: Until) -> None:
@@ -128,17 +101,6 @@ async def test_changes_during_an_outage_are_followed(own_server: OwnServer, unti
         await found.move("mail")
         await until(lambda: seen[-1] == ("waiting", None))
         following.cancel()
-
-
-async def test_closing_the_client_ends_follow(redis_url: str, namespace: str, until: Until) -> None:
-    seen: list[Any] = []
-    async with Client(redis_url, namespace=namespace) as client:
-        following = asyncio.create_task(
-            follow(client, await client.queue("mail").put("Greet"), seen)
-        )
-        await until(lambda: seen)
-    with pytest.raises(exceptions.ConnectionError):
-        await asyncio.wait_for(following, 60)
 
 
 async def test_closing_ends_follow_although_redis_still_answers(

@@ -69,11 +69,6 @@ async def test_incomplete_job_has_no_result_even_from_a_former_run(
         await done.result()
 
 
-async def test_unknown_job_has_no_result(client: Client) -> None:
-    with pytest.raises(NoResult, match="neither"):
-        await client.jobs.result("unknown")
-
-
 @pytest.mark.parametrize("value", [math.nan, object(), "x" * 200])
 async def test_unserializable_result_fails_the_job(
     redis_url: str, namespace: str, work: Work, value: Any

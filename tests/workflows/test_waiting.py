@@ -54,13 +54,6 @@ async def test_wait_uses_events_without_polling(client: Client, work: Work, unti
         assert (await waiting).state == "complete"
 
 
-async def test_wait_for_an_ended_job_returns_at_once(client: Client, work: Work) -> None:
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        await client.jobs.wait(jid, timeout=60)
-    assert (await client.jobs.wait(jid, timeout=60)).state == "complete"
-
-
 async def test_outcome_is_the_result_or_the_failure(client: Client, work: Work) -> None:
     good, wrong = [
         await client.jobs.get(await client.queue("mail").put(each)) for each in (greet, bad)
@@ -91,18 +84,6 @@ async def test_wait_continues_over_a_retry(client: Client, work: Work) -> None:
     assert found
     async with work(twice):
         assert await found.outcome(timeout=60) == 2
-
-
-async def test_wait_ends_when_the_job_fails_without_remaining_retries(
-    client: Client, work: Work
-) -> None:
-    @job(klass="Again", retries=0)
-    async def again(job: Job[Any]) -> None:
-        raise Retry(delay=0)
-
-    jid = await client.queue("mail").put(again)
-    async with work(again):
-        assert (await client.jobs.wait(jid, timeout=60)).state == "failed"
 
 
 async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> None:

@@ -14,7 +14,6 @@ import pytest
 from aioqless import (
     AlreadySignaled,
     Client,
-    InvalidData,
     Job,
     NoSuchJob,
     Parked,
@@ -182,18 +181,6 @@ async def test_sleep_lasts_from_the_first_run_on(
     clock.move(1800)
     await drain(timed, handler)
     assert places == ["run", "run", "run", "end"]
-
-
-async def test_short_sleep_does_not_park(client: Client, places: Places) -> None:
-    @job
-    async def handler(job: Job) -> None:
-        places.append("run")
-        await job.sleep("short", 0.1)
-
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler, park_after=60):
-        await client.jobs.wait(jid, 30)
-    assert places == ["run"]
 
 
 @pytest.mark.parametrize("kind", ["gather", "group"])
@@ -458,12 +445,6 @@ async def test_perform_takes_what_was_received_and_parks_otherwise() -> None:
     assert isinstance(parked.outcome, RunReleased)
     assert parked.outcome.waits == ("wait:approval",)
     assert isinstance(parked.error, Parked)
-
-
-async def test_unsuitable_value_of_a_signal_is_refused(client: Client) -> None:
-    jid = await client.queue("default").put("Greet", {})
-    with pytest.raises(InvalidData, match="signal 'approval' can't be stored"):
-        await client.jobs.signal(jid, "approval", object())
 
 
 async def test_signal_sent_while_the_worker_does_not_listen_is_received(
