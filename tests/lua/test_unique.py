@@ -92,14 +92,6 @@ async def test_key_of_a_job_deleted_by_another_client_is_free(
     assert await story.put("b", 1, **UNIQUE) == "b"
 
 
-async def test_retried_failed_job_holds_its_key_again_unless_it_was_taken(
-    story: Story,
-) -> None:
-    await story.failed("a", **UNIQUE)
-    await story.store.unfail(queue="mail", group="typo", now=3)
-    assert await story.put("b", 4, **UNIQUE) == "a"
-
-
 @pytest.mark.parametrize("way", ["requeue", "revive", "unfail"])
 async def test_job_that_runs_again_holds_its_free_key_again(story: Story, way: str) -> None:
     if way == "requeue":
