@@ -294,6 +294,14 @@ async def test_anonymous_user_is_sent_to_the_login(client: Client) -> None:
         assert (await http.get("/")).status_code == 303, "the cookie of an ended session is refused"
 
 
+async def test_failed_logins_are_rate_limited(client: Client) -> None:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
+        statuses = [(await log_in(http, "ada", "wrong one")).status_code for _ in range(6)]
+        assert statuses == [403] * 5 + [429]
+        assert (await log_in(http, "ada")).status_code == 429
+        assert (await log_in(http, "otto")).status_code == 303
+
+
 async def test_concurrent_failed_logins_are_rate_limited(client: Client) -> None:
     async with client_of(create_app(client, access=Access(users=USERS))) as http:
         form = {"token": await token(http, "/login"), "name": "ada", "password": "wrong one"}
@@ -401,6 +409,33 @@ async def test_dashboards_on_two_ports_of_a_host_keep_separate_sessions(
         assert (await http.get("/queues")).status_code == 200, "one would have to log in again"
 
 
+async def test_sessions_are_shared_between_processes_with_the_same_secret_but_logout_is_local(
+    client: Client,
+) -> None:
+    secret = "a secret of several processes"
+    apps = [
+        create_app(client, access=Access(users=USERS), secret=each)
+        for each in (secret, secret, None)
+    ]
+    async with (
+        client_of(apps[0]) as first,
+        client_of(apps[1]) as second,
+        client_of(apps[2]) as stranger,
+    ):
+        await log_in(first, "otto")
+        cookie = first.cookies[cookie_of(first)]
+        for http, knows in ((second, True), (stranger, False)):
+            http.cookies.set(cookie_of(http), cookie)
+            assert (await http.get("/queues")).status_code == (200 if knows else 303)
+        form = {
+            "token": await token(first, "/queue?name=mail"),
+            "queue": "mail",
+            "back": "/queue?name=mail",
+        }
+        assert (await second.post("/do/pause", data=form)).status_code == 303
+        assert (await client.queue("mail").counts()).paused
+
+
 async def test_encrypted_data_is_shown_and_changed_with_the_key(
     client: Client, redis_url: str
 ) -> None:
@@ -443,6 +478,25 @@ async def test_mounted_dashboard_uses_the_authentication_of_its_app(client: Clie
         assert "boss" in (await http.get("/audit-log")).text
         http.headers["x-user"] = "clerk"
         assert ">Resume<" not in (await http.get("/queue?name=mail")).text
+
+
+async def test_redirects_stay_on_the_same_host(http: httpx.AsyncClient) -> None:
+    for to in (
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "\r\nX: y",
+        "/\r\nX: y",
+    ):
+        answer = await http.post(
+            "/do/pause", data={"token": await token(http), "back": to, "queue": "mail"}
+        )
+        assert answer.headers["location"] == "/"
+    odd = f"token={await token(http)}&queue=mail&back=/%FF"
+    answer = await http.post(
+        "/do/pause", content=odd, headers={"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert answer.headers["location"] == "/"
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,34 @@ async def test_change_needs_a_session_and_its_token(
     assert (await ada.do(verb, **body)).status_code == 200
 
 
+async def test_tampered_cookie_is_ignored(app: ASGIApp, ada: Browser) -> None:
+    (cookie,) = ada.http.cookies.jar
+    value = cookie.value or ""
+    for forged in (
+        value[:-9] + ("0" if value[-9] != "0" else "1") + value[-8:],
+        "x" + value,
+        value.partition(".")[0],
+        ".",
+        "é.é",
+        "",
+    ):
+        answer = await httpx.AsyncClient(
+            transport=httpx.ASGITransport(app, client=("::1", 1)), base_url=HOST
+        ).get("/session", headers={"Cookie": f"{cookie.name}={forged}".encode()})  # type: ignore[arg-type]
+        assert answer.json() == {"person": None, "token": None}
+
+
+async def test_cookie_of_another_server_is_ignored(tasks: TaskQueue, ada: Browser) -> None:
+    for secret, known in ((None, False), ("0123456789abcdef", True)):
+        first, second = (
+            Browser(create_api({"review": tasks}, startup_token=TOKEN, secret=secret), "Ada")
+            for _ in range(2)
+        )
+        await first.sign_in()
+        second.http.cookies = first.http.cookies
+        assert ((await second.http.get("/session")).json()["person"] == "Ada") is known
+
+
 async def test_cookie_is_invalid_after_signing_out(ada: Browser) -> None:
     kept = httpx.Cookies(ada.http.cookies)
     headers = {"X-Token": ada.token, "Content-Type": "application/json"}
@@ -204,6 +232,44 @@ async def test_cookie_is_invalid_after_signing_out(ada: Browser) -> None:
     assert not ada.http.cookies
     ada.http.cookies = kept
     assert (await ada.ask("")).status_code == 401
+
+
+async def test_signing_out_ends_the_session_in_every_process_and_after_a_restart(
+    tasks: TaskQueue,
+) -> None:
+    first, second, restarted = (
+        Browser(
+            create_api({"review": tasks}, startup_token=TOKEN, secret="0123456789abcdef"), "Ada"
+        )
+        for _ in "123"
+    )
+    await first.sign_in()
+    second.http.cookies = httpx.Cookies(first.http.cookies)
+    restarted.http.cookies = httpx.Cookies(first.http.cookies)
+    assert (await second.ask("")).status_code == 200
+    headers = {"X-Token": first.token, "Content-Type": "application/json"}
+    assert (await first.http.request("DELETE", "/session", headers=headers)).status_code == 200
+    for browser in (second, restarted):
+        assert (await browser.ask("")).status_code == 401
+
+
+async def test_rotated_secret_is_valid_until_it_is_dropped(
+    tasks: TaskQueue,
+) -> None:
+    secrets = ("0123456789abcdef", ["fedcba9876543210", "0123456789abcdef"], ["fedcba9876543210"])
+    before, rotated, after = (
+        Browser(create_api({"review": tasks}, startup_token=TOKEN, secret=each), "Ada")
+        for each in secrets
+    )
+    await before.sign_in()
+    rotated.http.cookies = httpx.Cookies(before.http.cookies)
+    after.http.cookies = httpx.Cookies(before.http.cookies)
+    rotated.token = before.token
+    assert (await rotated.do("reservation")).status_code == 200
+    assert (await after.ask("")).status_code == 401
+    new = await rotated.sign_in()
+    after.http.cookies = httpx.Cookies(rotated.http.cookies)
+    assert new.status_code == 200 and (await after.ask("")).status_code == 200
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong one", "\u00e9" * 30])
@@ -232,6 +298,15 @@ async def test_guesses_of_the_startup_token_are_limited(
     assert (await browser.sign_in()).status_code == 429
     reasons = [vars(each)["why"] for each in caplog.records]
     assert reasons == ["wrong start-up token"] * 5 + ["too many attempts"]
+
+
+async def test_right_startup_token_forgets_the_guesses_before(app: ASGIApp) -> None:
+    browser = Browser(app, "Ada")
+    for _ in range(3):
+        browser.startup_token = "wrong one"
+        assert [(await browser.sign_in()).status_code for _ in range(3)] == [403] * 3
+        browser.startup_token = TOKEN
+        assert (await browser.sign_in()).status_code == 200
 
 
 def test_startup_token_is_generated_by_default(
@@ -282,6 +357,14 @@ async def test_form_of_another_origin_is_refused(ada: Browser) -> None:
     ):
         given = {**sent, "headers": headers | dict(sent.get("headers", {}))}  # type: ignore[arg-type]
         assert (await ada.http.post("/queues/review/reservation", **given)).status_code == 415  # type: ignore[arg-type]
+
+
+async def test_same_origin_is_accepted(client: Client, ada: Browser) -> None:
+    await put(client, "a")
+    headers = {"X-Token": ada.token, "Origin": HOST, "Sec-Fetch-Site": "same-origin"}
+    assert (
+        await ada.http.post("/queues/review/reservation", json={}, headers=headers)
+    ).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -412,6 +495,12 @@ async def test_invalid_too_large_or_too_deep_json_is_refused(client: Client, ada
 async def test_invalid_tab_or_key_is_refused(ada: Browser) -> None:
     assert (await ada.do("reservation", "a b")).status_code == 400
     assert (await ada.do("reservation", "1", "x" * 65)).status_code == 400
+
+
+async def test_invalid_names_of_people_are_refused(app: ASGIApp) -> None:
+    for name in ("", "a@b", " ", "x" * 65, "a\tb", None):
+        answer = await Browser(app, name).sign_in()  # type: ignore[arg-type]
+        assert answer.status_code == 400, name
 
 
 async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> None:
