@@ -109,13 +109,18 @@ class Lifecycle:
         self._found_empty[wake] = None
         self.on_change.append(wake)
 
-    def note_empty(self, wake: Callable[[], object]) -> bool:
+    def note_empty(self, wake: Callable[[], object], jobs_left: int) -> bool:
         """Note that a poller found no job while none ran; wake pollers that must look again.
+
+        Args:
+            wake: By which the poller is known.
+            jobs_left: The attribute when its pop was sent: a job of another poller may have begun,
+                ended and put one since.
 
         Returns:
             Whether a burst has ended: every poller found nothing since the last job began.
         """
-        self._found_empty[wake] = self.jobs_left
+        self._found_empty[wake] = jobs_left
         stale = [each for each, at in self._found_empty.items() if at != self.jobs_left]
         for wake_stale in stale:
             wake_stale()

@@ -133,6 +133,7 @@ class Poller:
             return self._settings.poll
         caught_up = self._caught_up()
         quiet = not self._running.by_jid  # else a run may put more during the pop
+        jobs_left = self._lifecycle.jobs_left
         if (popped := await self._pop()) is None:
             return 0
         if jobs := popped.jobs:
@@ -145,7 +146,11 @@ class Poller:
                 return 0
         elif self._settings.burst and not caught_up:
             return BURST_PAUSE
-        elif self._settings.burst and quiet and self._lifecycle.note_empty(self._look_again):
+        elif (
+            self._settings.burst
+            and quiet
+            and self._lifecycle.note_empty(self._look_again, jobs_left)
+        ):
             self._lifecycle.stop()
         pause = self._settings.poll * random.uniform(1.0, 1.2)
         return min(pause, popped.due + 0.001) if popped.due > 0 else pause

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from aioqless import Client, Inject, Job, NewJob, Settings, job, resource
+from aioqless.worker.context import Lifecycle
 from aioqless.worker.shared import Shared
 from aioqless.worker.worker import Consumer
 
@@ -78,3 +80,15 @@ async def test_burst_ends_when_all_consumers_found_nothing(
         shared = Shared(client, pass_on, settings=Settings(queues=("mail",), burst=True))
         await asyncio.wait_for(run_two(client, other, shared), 30)
     assert ran == [4, 3, 2, 1, 0]
+
+
+def test_pop_that_was_sent_before_another_consumer_began_a_job_does_not_end_a_burst() -> None:
+    lifecycle, woken = Lifecycle("ann", Settings(burst=True)), list[str]()
+    one, other = (partial(woken.append, name) for name in ("one", "other"))
+    for each in (one, other):
+        lifecycle.add_poller(each)
+    sent = lifecycle.jobs_left
+    lifecycle.count_jobs(1)  # its job may have put one for the other consumer
+    assert not lifecycle.note_empty(other, sent) and woken == ["one", "other"]
+    assert not lifecycle.note_empty(one, lifecycle.jobs_left)
+    assert lifecycle.note_empty(other, lifecycle.jobs_left)
