@@ -45,7 +45,7 @@ def run_lake(number: int) -> Figures:
         if ready := os.environ.get("BENCH_READY"):
             Path(ready).touch()
         wait_until_idle()
-        from aioqless.contrib.lake.session import session
+        from aioqless.contrib.lake.spark.session import session
 
         found: Figures = {work: {} for work in ("read", "archive", "put")}
         spark = session("bench", master=MASTER)
@@ -235,19 +235,13 @@ class Bench:
         )
         jobs.schema(COLUMNS).load("jobs").write.format("noop").mode("overwrite").save()
 
-    def loop_archive(self) -> None:
-        self._archive("loop")
-
     def spark_archive(self, run: str) -> None:
-        self._archive(run, lambda: self.spark)
-
-    def _archive(self, run: str, open_session: Callable[[], SparkSession] | None = None) -> None:
-        """Archive into a new lake: in this process, or in tasks of Spark."""
+        """Archive into a new lake."""
         from aioqless.contrib.lake.archiver import Archiver
         from aioqless.contrib.lake.lake import Lake
 
         lake = Lake(self.folder / f"lake-{run}-{self.size}", create=True)
-        archiver = Archiver(lake, self.url, namespace(self.size), open_session=open_session)
+        archiver = Archiver(lake, lambda _: self.spark, self.url, namespace(self.size))
         assert archiver.once().events == self.size
 
     def loop_put(self) -> None:

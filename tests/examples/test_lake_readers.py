@@ -25,7 +25,7 @@ from aioqless.contrib.lake.database import NAMES
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
-from tests.contrib.lake.lakes import EARLY, LATE, MIDNIGHT, archive, raw
+from tests.contrib.lake.lakes import EARLY, LATE, MIDNIGHT, archive, open_session, raw
 from tests.pages import ROOT, blocks
 from tests.server import free_port
 
@@ -38,7 +38,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Write eight jobs of three namespaces, one of them `{billing}`."""
     lake = Lake(tmp_path_factory.mktemp("readers") / "lake", create=True)
     archive(lake, *EARLY, *LATE)
-    refresh(lake)
+    refresh(lake, open_session)
     return lake
 
 

@@ -27,6 +27,7 @@ from tests.pages import PAGES, ROOT, blocks, name_of
 ELSEWHERE = {
     "README.md": "examples/test_get_started.py",
     "docs/CONTRIBUTING.md": "guides/test_contributing_page.py",
+    "docs/lake-pipeline.md": "contrib/lake/test_pages.py",
     "docs/lake-readers.md": "examples/test_lake_readers.py",
     "docs/spark-source.md": "contrib/lake/test_pages.py",
     "docs/flask.md": "contrib/flask/test_page.py",

@@ -29,6 +29,7 @@ ELSEWHERE: Final = {
     "docs/get-started": "tests/examples/test_get_started.py",
     "docs/coming-from": "tests/examples/test_coming_from.py",
     "docs/lake-cluster.md": "tests/contrib/lake/test_pages.py",
+    "docs/lake-pipeline.md": "tests/contrib/lake/test_pages.py",
     "docs/lake-readers.md": "tests/examples/test_lake_readers.py",
     "docs/lake.md": "tests/contrib/lake/test_pages.py",
     "docs/spark-source.md": "tests/contrib/lake/test_pages.py",

@@ -17,7 +17,7 @@ HERE = Path(aioqless.__file__).parent
 FILES = sorted(HERE.rglob("*.py"))
 FORBIDDEN = {"eval", "exec", "compile", "__import__"}
 PICKLES = {
-    "contrib/lake/tasks.py",  # from a Spark driver to its own tasks
+    "contrib/lake/spark/delta_source.py",  # from a Spark driver to its own tasks
     # between a worker and its own processes
     *(
         f"contrib/process_pool/{name}.py"

@@ -5,21 +5,20 @@ The only package that imports pyspark; it needs `pip install "aioqless[lake]"`.
 schema.py    the tables: columns, descriptions, versions
 storage.py   a folder or an object store's prefix
 lake.py      the tables of a lake, made and opened
-open_table.py  a table: its files, its rows, and changes by delta-rs
-tasks.py     makes rows here, or by Spark's tasks
-session.py   a Spark session
+open_table.py  a table: its files, its rows, and commits by delta-rs
+spark/       the pipeline: what Spark's tasks read, compute and write
+spark_errors.py  what went wrong in Spark, in one line
 row_files.py files of rows that are put as jobs
-conf/        configuration of Spark: what Java logs
 archiver.py  moves the archive's stream into the lake, each entry exactly once
-batch.py     a range of the stream, read once
+batch.py     a batch of the stream, as ranges that tasks read
 backlog.py   snapshots of the queues
 position.py  how far the events of a namespace are in the lake
 event_log.py the archive's stream in Redis
 event_columns.py entries of the stream as columns
 source/      the data source `aioqless`: jobs as a table, rows as jobs
-sql/         what each table is made of, views, checks and statistics, as SQL of DuckDB
+sql/         views, checks and statistics, as SQL of DuckDB
 database.py  a database in memory that knows the tables and views of a lake
-refresh.py   computes the tables of the days that have new events
+refresh.py   plans and commits the tables of the days that have new events
 statistics.py how long jobs waited and ran and how they ended, over some days
 maintenance.py merges small files, deletes old days, erases jobs
 reconciliation.py  compares tables with events, and with Redis

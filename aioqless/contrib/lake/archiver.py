@@ -1,46 +1,74 @@
 """The archiver moves a namespace's archive stream into the lake, each entry exactly once.
 
-A batch is a range of the stream, of which this process makes rows, or tasks of Spark if it is
-asked for. They are added to the table in one commit that records the last entry of the batch. Only
+A batch is a part of the stream, which is planned here. Tasks of Spark read it from Redis and write
+the files, which are added to the table in one commit that records the last entry of the batch. Only
 what is committed is trimmed from Redis. A batch that was not committed is read again from the
 position in the table; of two archivers at once, one fails to commit.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, TypeAlias, TypeVar
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Final, TypeVar
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.archive import ArchiveState
 from aioqless.contrib.lake import backlog
-from aioqless.contrib.lake.batch import Batch, read_batch
-from aioqless.contrib.lake.event_columns import batch_of
-from aioqless.contrib.lake.event_log import Entry, EventLog, parse_id
+from aioqless.contrib.lake.batch import CUT_TOO_FAST, Batch, plan_batch
+from aioqless.contrib.lake.event_log import EventLog, parse_id
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
+from aioqless.contrib.lake.open_table import AddedFile, ConcurrentCommit, OpenTable
 from aioqless.contrib.lake.position import Position, count_missing, first_day
+from aioqless.contrib.lake.refresh import OpenSession
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
-from aioqless.contrib.lake.session import find_reason
 from aioqless.contrib.lake.source.async_bridge import call
 from aioqless.contrib.lake.source.options import ClientOptions, ClientSettings
+from aioqless.contrib.lake.spark_errors import find_reason
 from aioqless.contrib.lake.storage import LakeError, StoreUnreachable
-from aioqless.contrib.lake.tasks import OpenSession, Rows, run_tasks
+from aioqless.errors import AioqlessError
 
 Result = TypeVar("Result")
-Page: TypeAlias = pa.RecordBatch | tuple[int, list[Entry], str]
 
 _BATCH_BYTES: Final = 2**28
+_MAX_CUT: Final = 10  # batches in a row of which entries were cut before they were read
 _MAX_FAILURES: Final = 3  # in a row, while Redis is there
 _LONGEST_PAUSE: Final = 30.0
+
+
+def repeat(
+    act: Callable[[], object],
+    stop: threading.Event,
+    every: float,
+    is_redis_away: Callable[[], bool],
+    report: Callable[[str], object],
+) -> None:
+    """Call a function at an interval in seconds, until `stop`.
+
+    Outages of Redis and of the object store are waited for; after a few other failures in a row,
+    the last one is raised.
+    """
+    failures, pause = 0, 1.0
+    while not stop.is_set():
+        try:
+            act()
+        except ConcurrentCommit:
+            raise
+        except Exception as error:
+            failures, pause = failures + 1, min(pause * 2, _LONGEST_PAUSE)
+            is_outage = isinstance(error, StoreUnreachable) or is_redis_away()
+            if not is_outage and failures >= _MAX_FAILURES:
+                raise
+            report(f"stopped by {find_reason(str(error))[:200]}; again in {pause:g} s")
+            stop.wait(pause)
+        else:
+            failures, pause = 0, 1.0
+            stop.wait(every)
 
 
 @dataclass
@@ -59,22 +87,21 @@ class Archiver:
 
     Args:
         lake: The lake, of which no other thread may use this object.
+        open_session: Returns a Spark session; not called if there is nothing to archive.
         url: The URL of Redis.
         namespace: The namespace.
         entries: Maximum number of entries of a batch.
-        open_session: Returns the Spark session whose tasks make rows of entries; without it, this
-            process does.
         report: Called with a line about each step.
     """
 
     def __init__(
         self,
         lake: Lake,
+        open_session: OpenSession,
         url: str | None = None,
         namespace: str = "ql",
         *,
         entries: int = 100_000,
-        open_session: OpenSession | None = None,
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._open_session = open_session
@@ -84,6 +111,12 @@ class Archiver:
         self._report = report
         self._done = Archived()
         self._is_older_copy = False
+        self._swept = float("-inf")
+
+    @property
+    def done(self) -> Archived:
+        """What the archiver has done."""
+        return self._done
 
     @property
     def namespace(self) -> str:
@@ -102,7 +135,7 @@ class Archiver:
             LakeError: The lake and the stream don't belong together, or another archiver of the
                 namespace committed meanwhile.
         """
-        self._check(take_over)
+        self.check(take_over)
         self._sweep()
         self._drain(stop or threading.Event())
         return self._done
@@ -115,52 +148,37 @@ class Archiver:
         A snapshot of the queues is taken each minute. Outages of Redis and of the object store are
         waited for.
         """
-        self._check(take_over)
-        failures, pause, swept = 0, 1.0, float("-inf")
-        while not stop.is_set():
-            try:
-                if time.monotonic() - swept >= backlog.INTERVAL:
-                    self._sweep()
-                    swept = time.monotonic()
-                    backlog.store_backlog(self._lake, self._ask(backlog.read_backlog))
-                self._drain(stop)
-            except ConcurrentCommit:
-                raise
-            except Exception as error:
-                failures, pause = failures + 1, min(pause * 2, _LONGEST_PAUSE)
-                is_outage = isinstance(error, StoreUnreachable) or self._is_redis_away()
-                if not is_outage and failures >= _MAX_FAILURES:
-                    raise
-                self._report(f"stopped by {find_reason(str(error))[:200]}; again in {pause:g} s")
-                stop.wait(pause)
-            else:
-                failures, pause = 0, 1.0
-                stop.wait(every)
+        self.check(take_over)
+        repeat(partial(self.step, stop), stop, every, self.is_redis_away, self._report)
         return self._done
+
+    def step(self, stop: threading.Event) -> None:
+        """Archive everything that is in the stream now, and each minute take a snapshot."""
+        if time.monotonic() - self._swept >= backlog.INTERVAL:
+            self._sweep()
+            self._swept = time.monotonic()
+            backlog.store_backlog(self._lake, self._ask(backlog.read_backlog))
+        self._drain(stop)
 
     def _drain(self, stop: threading.Event) -> None:
         """Archive batches until the position is that of the stream's last entry."""
         events, quarantine = self._lake.table(EVENTS), self._lake.table(QUARANTINE)
+        cut = 0
         while not stop.is_set():
-            batch = self._ask(partial(self._read, events=events, quarantine=quarantine))
+            batch = self._ask(partial(self._plan, events=events, quarantine=quarantine))
             if batch is None:
                 return
-            self._archive(batch, events, quarantine)
+            cut = 0 if self._archive(batch, events, quarantine) else cut + 1
+            if cut == _MAX_CUT:
+                raise AioqlessError(CUT_TOO_FAST)
 
-    async def _read(
-        self, client: Client, events: OpenTable, quarantine: OpenTable
-    ) -> Batch[Page] | None:
-        """Read the next batch; its pages are rows already unless Spark is to make them."""
+    async def _plan(self, client: Client, events: OpenTable, quarantine: OpenTable) -> Batch | None:
+        """Return the next batch."""
         log, position = EventLog(client), Position.of(events, self.namespace)
         if ids := await log.list_unmatched(position.id):
             position = self._rewind(position, ids, events, quarantine)
-        return await read_batch(
-            log,
-            position,
-            events.table_id,
-            partial(make_page, self.namespace, is_parsed=self._open_session is None),
-            entries=self._entries,
-            size=_BATCH_BYTES,
+        return await plan_batch(
+            log, position, events.table_id, entries=self._entries, size=_BATCH_BYTES
         )
 
     def _rewind(self, position: Position, ids: Sequence[str], *tables: OpenTable) -> Position:
@@ -187,40 +205,68 @@ class Archiver:
         ms, seq = parse_id(ids[read - 1]) if read else (0, 0)
         return replace(position, ms=ms, seq=seq)
 
-    def _archive(self, batch: Batch[Page], events: OpenTable, quarantine: OpenTable) -> None:
-        """Read a batch and commit it; rejected entries first, so that none is trimmed before.
+    def _archive(self, batch: Batch, events: OpenTable, quarantine: OpenTable) -> bool:
+        """Write a batch and commit it; rejected entries first, so that none is trimmed before.
 
         If only the quarantine is committed, the batch is read again, and entries up to the
         position of the quarantine aren't rejected again.
+
+        Returns:
+            Whether the tasks found all entries; else nothing was committed.
         """
         quarantined = Position.of(quarantine, self.namespace).ordinal
         end, before = batch.end, Position.of(events, self.namespace)
         if lost := end.lost - before.lost:  # some may have been rejected before that
-            known = {each.partition for each in quarantine.files(self.namespace)}
-            where = f"ordinal > {before.ordinal} AND ordinal <= {before.ordinal + lost}"
-            lost -= quarantine.read(known, ["ordinal"], where).num_rows
+            lost -= self._count_rejected(quarantine, before.ordinal, before.ordinal + lost)
             end = replace(end, lost=before.lost + lost)
+        made = self._write(batch, events, quarantine, quarantined)
+        valid, rejected = made[EVENTS], made[QUARANTINE]
+        rows = sum(each.rows for each in (*valid, *rejected))
+        if quarantined > (first := batch.ranges[0].ordinal):
+            rows += self._count_rejected(quarantine, first, min(quarantined, end.ordinal))
+        if rows != batch.count:
+            self._refuse_other(before)
+            return False
         transactions = end.transactions(self.namespace)
-        valid, rejected = list[pa.RecordBatch](), list[pa.RecordBatch]()
-        for _, rows in run_tasks(batch.pages, make_rows, self._open_session):
-            is_valid = pc.is_null(rows["problem"])
-            is_new = pc.greater(rows["ordinal"], quarantined)
-            valid.append(rows if pc.all(is_valid).as_py() else rows.filter(is_valid))
-            rejected.append(rows.filter(pc.and_not(is_new, is_valid)))
         try:
-            if unreadable := sum(map(len, rejected)):
-                quarantine.append(rejected, transactions)
+            if rejected:
+                quarantine.commit(rejected, transactions=transactions)
+                unreadable = sum(each.rows for each in rejected)
                 self._done.unreadable += unreadable
                 self._report(f"{unreadable:,} entries to quarantine")
-            events.append(valid, transactions)
+            events.commit(valid, transactions=transactions)
         except ConcurrentCommit:
-            if Position.of(self._lake.table(EVENTS), self.namespace) == before:
-                return  # its metadata changed: the batch is read again
+            self._refuse_other(before)
+            return True  # its metadata changed: the batch is read again
+        self._note(sum(each.rows for each in valid), end, lost)
+        return True
+
+    def _refuse_other(self, before: Position) -> None:
+        """Raise ConcurrentCommit if the position is no longer what it was."""
+        if Position.of(self._lake.table(EVENTS), self.namespace) != before:
             raise ConcurrentCommit(
                 f"another archiver of {self.namespace} is at work on {self._lake.url}; this one "
                 "committed nothing of its batch"
             ) from None
-        self._note(sum(map(len, valid)), end, lost)
+
+    def _write(
+        self, batch: Batch, events: OpenTable, quarantine: OpenTable, quarantined: int
+    ) -> dict[str, list[AddedFile]]:
+        """Have tasks write the entries; those up to a number are rejected already."""
+        from aioqless.contrib.lake.spark.transform import make_entries
+
+        options = {"namespace": self.namespace, "ranges": json.dumps([*map(astuple, batch.ranges)])}
+        if self._settings.url is not None:
+            options["url"] = self._settings.url
+        return make_entries(
+            self._open_session(batch.count), options, events, quarantine, quarantined
+        )
+
+    def _count_rejected(self, quarantine: OpenTable, after: int, last: int) -> int:
+        """Return how many entries with numbers behind one up to another are in the quarantine."""
+        known = {each.partition for each in quarantine.files(self.namespace)}
+        where = f"ordinal > {after} AND ordinal <= {last}"
+        return int(quarantine.read(known, ["ordinal"], where).num_rows)
 
     def _note(self, events: int, end: Position, lost: int) -> None:
         self._done.batches += 1
@@ -236,8 +282,15 @@ class Archiver:
             )
         self._is_older_copy = False
 
-    def _check(self, take_over: bool) -> None:
-        """Refuse a stream of which another lake, or a newer copy of this one, has a part."""
+    def check(self, take_over: bool) -> None:
+        """Refuse a stream of which another lake, or a newer copy of this one, has a part.
+
+        Args:
+            take_over: See `once`.
+
+        Raises:
+            LakeError: The lake and the stream don't belong together.
+        """
         state: ArchiveState = self._ask(lambda client: client.archive.state())
         # Opened after the question: a position that is committed later can't be trimmed before.
         events = self._lake.table(EVENTS)
@@ -296,7 +349,8 @@ class Archiver:
                 f"archive was off; {len(swept.missing):,} more were deleted before"
             )
 
-    def _is_redis_away(self) -> bool:
+    def is_redis_away(self) -> bool:
+        """Whether Redis doesn't answer."""
         try:
             self._ask(lambda client: client.archive.state())
         except (*REDIS_UNAVAILABLE, OSError):
@@ -305,13 +359,3 @@ class Archiver:
 
     def _ask(self, act: Callable[[Client], Awaitable[Result]]) -> Result:
         return call(self._settings, act)
-
-
-def make_page(namespace: str, ordinal: int, entries: list[Entry], *, is_parsed: bool) -> Page:
-    """Return entries as rows, or as what `make_rows` makes rows of."""
-    return batch_of(ordinal, entries, namespace) if is_parsed else (ordinal, entries, namespace)
-
-
-def make_rows(page: Page) -> Rows:
-    """Yield the rows of a page."""
-    yield "entries", page if isinstance(page, pa.RecordBatch) else batch_of(*page)

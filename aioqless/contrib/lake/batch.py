@@ -1,42 +1,55 @@
-"""A batch of the archive: a range of the stream, read once."""
+"""A batch of the archive: ranges of the stream, one for each task that reads it.
+
+Entries are numbered without gaps. Redis doesn't know the number of an entry, so the driver walks
+through the ids of a batch, and keeps none of the entries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from aioqless.client.archive import ArchiveState
-from aioqless.contrib.lake.event_log import Entry, EventLog, parse_id
+from aioqless.contrib.lake.event_log import EventLog, parse_id, size_of
 from aioqless.contrib.lake.position import Position
 from aioqless.errors import AioqlessError
 
-_FIRST_PAGE: Final = 100  # entries; further pages depend on the sizes of these
-_PAGE_ENTRIES: Final = 1_000
-_PAGE_BYTES: Final = 4 * 2**20
+CUT_TOO_FAST: Final = (
+    "entries of the archive are cut faster than they can be read: raise archive-length, or set "
+    "archive-when-full to hold"
+)
+_RANGE_ENTRIES: Final = 25_000
+_RANGE_BYTES: Final = 32 * 2**20
 _TRIMMED_AT_ONCE: Final = 100_000
 _ATTEMPTS: Final = 10
 
-Page = TypeVar("Page")
+
+@dataclass(frozen=True)
+class Range:
+    """Entries behind one id up to another, and the number of the entry before them."""
+
+    after: str
+    last: str
+    ordinal: int
+    count: int
 
 
 @dataclass(frozen=True)
-class Batch(Generic[Page]):
-    """The pages of a batch, and the position after it."""
+class Batch:
+    """The ranges of a batch, and the position after it."""
 
-    pages: list[Page]
+    ranges: list[Range]
     end: Position
 
+    @property
+    def count(self) -> int:
+        """The number of entries."""
+        return sum(each.count for each in self.ranges)
 
-async def read_batch(
-    log: EventLog,
-    position: Position,
-    reader: str,
-    convert: Callable[[int, list[Entry]], Page],
-    *,
-    entries: int,
-    size: int,
-) -> Batch[Page] | None:
+
+async def plan_batch(
+    log: EventLog, position: Position, reader: str, *, entries: int, size: int
+) -> Batch | None:
     """Return the batch that follows a position, or None if there is nothing to archive.
 
     What the lake has is trimmed first, so that the counters of the stream say how many entries
@@ -46,7 +59,6 @@ async def read_batch(
         log: The stream.
         position: The last archived entry.
         reader: The name of the lake for the archive.
-        convert: Called with the number before a page's first entry, and its entries.
         entries: Maximum number of entries.
         size: Size in bytes at which the batch ends.
     """
@@ -59,13 +71,51 @@ async def read_batch(
         if parse_id(state.last) <= (position.ms, position.seq):
             return None
         start = _adjust(position, state)
-        batch = await _read(log, start, state.last, convert, entries, size)
-        if batch.pages:
-            return batch
-    raise AioqlessError(
-        "entries of the archive are cut faster than they can be read: raise archive-length, or "
-        "set archive-when-full to hold"
-    )
+        ranges = await plan_ranges(log, start.id, state.last, start.ordinal, entries, size)
+        state = await log.archive.state()
+        if ranges and state.added - state.length <= start.ordinal - start.forgotten:
+            ms, seq = parse_id(ranges[-1].last)
+            ordinal = ranges[-1].ordinal + ranges[-1].count
+            return Batch(ranges, replace(start, ms=ms, seq=seq, ordinal=ordinal))
+    raise AioqlessError(CUT_TOO_FAST)
+
+
+async def plan_ranges(
+    log: EventLog,
+    after: str,
+    last: str,
+    ordinal: int,
+    entries: int | None = None,
+    size: int | None = None,
+) -> list[Range]:
+    """Divide the entries behind one id up to another into ranges.
+
+    Args:
+        log: The stream.
+        after: The one id.
+        last: The other id.
+        ordinal: The number of the entry before them.
+        entries: Maximum number of entries.
+        size: Size in bytes at which the last range ends.
+    """
+    ranges = list[Range]()
+    start, count, range_bytes, total = after, 0, 0, 0
+    at = after
+    async for page in log.read_pages(after, last, entries):
+        at = page[-1][0].decode()
+        count += len(page)
+        page_bytes = size_of(page)
+        range_bytes += page_bytes
+        total += page_bytes
+        is_over = size is not None and total >= size
+        if is_over or count >= _RANGE_ENTRIES or range_bytes >= _RANGE_BYTES:
+            ranges.append(Range(start, at, ordinal, count))
+            start, ordinal, count, range_bytes = at, ordinal + count, 0, 0
+        if is_over:
+            return ranges
+    if count:
+        ranges.append(Range(start, at, ordinal, count))
+    return ranges
 
 
 def _adjust(position: Position, state: ArchiveState) -> Position:
@@ -75,32 +125,3 @@ def _adjust(position: Position, state: ArchiveState) -> Position:
         lost = deleted - archived
         return replace(position, ordinal=position.ordinal + lost, lost=position.lost + lost)
     return replace(position, forgotten=position.ordinal - deleted)
-
-
-async def _read(
-    log: EventLog,
-    start: Position,
-    last: str,
-    convert: Callable[[int, list[Entry]], Page],
-    entries: int,
-    size: int,
-) -> Batch[Page]:
-    """Read pages, up to one of which entries are cut before they can be read."""
-    pages: list[Page] = []
-    end, count, total = start, min(_FIRST_PAGE, entries), 0
-    while count and total < size and (page := await log.read_page(end.id, last, count)):
-        state = await log.archive.state()
-        if state.added - state.length > end.ordinal - end.forgotten:
-            break
-        pages.append(convert(end.ordinal, page))
-        ms, seq = parse_id(page[-1][0])
-        end = replace(end, ms=ms, seq=seq, ordinal=end.ordinal + len(page))
-        page_bytes = _size_of(page)
-        total += page_bytes
-        count = max(1, min(_PAGE_ENTRIES, _PAGE_BYTES * len(page) // max(1, page_bytes)))
-        count = min(count, entries - (end.ordinal - start.ordinal))
-    return Batch(pages, end)
-
-
-def _size_of(page: Sequence[Entry]) -> int:
-    return sum(sum(map(len, flat)) for _, flat in page)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, TypeAlias
 
 from aioqless.client import Client
 from aioqless.store import Keys
 
 PAGE = 1_000  # entries of a reply
 Entry: TypeAlias = tuple[bytes, list[bytes]]
+_FIRST_PAGE: Final = 100  # entries; further pages depend on the sizes of these
+_PAGE_BYTES: Final = 4 * 2**20
 
 
 def parse_id(id: str | bytes) -> tuple[int, int]:
@@ -32,6 +35,26 @@ class EventLog:
         )
         return found
 
+    async def read_pages(
+        self, after: str, until: str, most: int | None = None
+    ) -> AsyncIterator[list[Entry]]:
+        """Yield the entries after one id, up to another, in pages of a few MB.
+
+        Args:
+            after: The one id.
+            until: The other id.
+            most: Maximum number of entries.
+        """
+        at, left, count = after, most, _FIRST_PAGE
+        while left is None or left > 0:
+            page = await self.read_page(at, until, count if left is None else min(count, left))
+            if not page:
+                return
+            yield page
+            at = page[-1][0].decode()
+            left = None if left is None else left - len(page)
+            count = max(1, min(PAGE, _PAGE_BYTES * len(page) // max(1, size_of(page))))
+
     async def list_unmatched(self, last: str) -> list[str]:
         """List the entries up to an id, if there are some and the one of that id is missing.
 
@@ -44,3 +67,8 @@ class EventLog:
                 found += [id.decode() for id, _ in page]
                 at = found[-1]
         return found
+
+
+def size_of(page: Sequence[Entry]) -> int:
+    """Return the number of bytes in the fields of entries."""
+    return sum(sum(map(len, flat)) for _, flat in page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,8 +24,9 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
 
-from aioqless.contrib.lake.schema import Table
+from aioqless.contrib.lake.schema import PARTITION_COLUMNS, Table
 from aioqless.contrib.lake.storage import LakeError, Storage, explain_failure
 
 if TYPE_CHECKING:
@@ -37,7 +39,11 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _READ_AT_ONCE: Final = 16 * 2**20  # compressed bytes, of which SQL finds the rows in memory
 _KEPT_AT_ONCE: Final = 256 * 2**20  # bytes of these rows
 _FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
-_WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
+_WRITTEN: Final = WriterProperties(
+    compression="ZSTD",
+    compression_level=1,
+    max_row_group_size=131_072,  # a task of Spark reads at least one
+)
 _MARK: Final = "aioqless.commit"
 _LOG: Final = "_delta_log/{:020}.json"
 _CHECKPOINT: Final = "_delta_log/{:020}.checkpoint.parquet"
@@ -84,6 +90,21 @@ class DataFile:
     def partition(self) -> Partition:
         """The namespace and the day."""
         return self.namespace, self.date
+
+
+@dataclass(frozen=True)
+class AddedFile:
+    """A file that was written for a table; no version has it before it is committed.
+
+    `statistics` are those of Delta's log, as JSON.
+    """
+
+    path: str
+    size: int
+    rows: int
+    namespace: str
+    date: date
+    statistics: str
 
 
 class OpenTable:
@@ -256,7 +277,7 @@ class OpenTable:
         )
         try:
             for each in pa.RecordBatchReader.from_stream(found):
-                yield _conform(each, schema)
+                yield conform(each, schema)
         except (pa.ArrowException, OSError) as error:
             if "not found" not in str(error):
                 raise explain_failure(self.storage.url, error) from None
@@ -275,6 +296,39 @@ class OpenTable:
             ConcurrentCommit: Another process committed under one of these names.
         """
         self._write(rows, transactions, mode="append", schema_mode="merge")
+
+    def commit(
+        self,
+        added: Collection[AddedFile],
+        removed: Collection[DataFile] = (),
+        transactions: Mapping[str, int] | None = None,
+    ) -> None:
+        """Add files and remove others in one commit; see `append`.
+
+        Raises:
+            ConcurrentCommit: Another process committed under one of these names, or removed one of
+                the files.
+        """
+        now = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(each.path, each.size, _values_of(each), now, True, each.statistics)
+            for each in added
+        ]
+        actions += [
+            RemoveAction(each.path, True, now, each.size, _values_of(each)) for each in removed
+        ]
+
+        def commit(properties: CommitProperties) -> None:
+            self.delta.create_write_transaction(
+                actions,
+                "append",
+                self.delta.schema(),
+                list(PARTITION_COLUMNS),
+                commit_properties=properties,
+            )
+            self.delta.update_incremental()
+
+        self._change(commit, transactions)
 
     def replace(
         self,
@@ -297,9 +351,9 @@ class OpenTable:
     ) -> None:
         schema, failures = self.schema, list[Exception]()
 
-        def conform() -> Iterator[pa.RecordBatch]:
+        def conform_rows() -> Iterator[pa.RecordBatch]:
             try:
-                yield from (_conform(each, schema) for each in rows)
+                yield from (conform(each, schema) for each in rows)
             except Exception as error:  # of which delta-rs would leave the text only
                 failures.append(error)
                 raise
@@ -308,7 +362,7 @@ class OpenTable:
             self._change(
                 lambda properties: write_deltalake(
                     self.delta,
-                    pa.RecordBatchReader.from_batches(schema, conform()),
+                    pa.RecordBatchReader.from_batches(schema, conform_rows()),
                     commit_properties=properties,
                     writer_properties=_WRITTEN,
                     **how,
@@ -481,15 +535,24 @@ def _open(table: Table, storage: Storage, version: int) -> OpenTable:
     return OpenTable(table, storage, DeltaTable(storage.url, version, dict(storage.options)))
 
 
-def _conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows with these columns; those that they lack are null."""
-    columns = [
-        rows[each.name].cast(each.type)
-        if each.name in rows.schema.names
-        else pa.nulls(len(rows), each.type)
-        for each in schema
-    ]
+def conform(
+    rows: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, str] | None = None
+) -> pa.RecordBatch:
+    """Return rows with these columns; those that they lack are constants, or null."""
+    columns = []
+    for each in schema:
+        if each.name in rows.schema.names:
+            columns.append(rows[each.name].cast(each.type))
+        elif constants and each.name in constants:
+            value = pa.scalar(constants[each.name]).cast(each.type)
+            columns.append(pa.repeat(value, len(rows)))
+        else:
+            columns.append(pa.nulls(len(rows), each.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _values_of(file: AddedFile | DataFile) -> dict[str, str | None]:
+    return {"namespace": file.namespace, "date": file.date.isoformat()}
 
 
 def _read_greatest(actions: pa.Table) -> list[dict[str, Any]]:

@@ -60,6 +60,8 @@ class Storage:
     @property
     def filesystem(self) -> pafs.FileSystem:
         """Return the files below this place, as pyarrow's file system."""
+        if self.is_local:
+            return pafs.SubTreeFileSystem(self.url, pafs.LocalFileSystem())
         return pafs.PyFileSystem(DeltaStorageHandler(self.url, dict(self.options)))
 
     def within(self, path: str) -> Storage:

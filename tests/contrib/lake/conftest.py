@@ -22,34 +22,15 @@ from pyspark.sql import SparkSession
 import aioqless
 from aioqless.cli.main import main
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.session import session
-from tests.contrib.lake.lakes import EARLY, LATE, archive, copied, fill
+from tests.contrib.lake.lakes import EARLY, FAST, LATE, archive, copied, fill, open_session
 from tests.contrib.lake.servers import BUCKET, running_store
-
-# Settings that start fast: one compiler, one collector, no verification, compression or generated
-# code, and one partition after a shuffle.
-FAST_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-FAST = {
-    "spark.driver.extraJavaOptions": (
-        f"{FAST_JAVA} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-    ),
-    "spark.driver.memory": "1g",
-    "spark.driver.maxResultSize": "4m",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.files.minPartitionNum": "1",
-    "spark.sql.parquet.compression.codec": "uncompressed",
-    "spark.shuffle.compress": "false",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "100",
-    "spark.python.worker.reuse": "true",
-}
 
 
 def write_configuration(folder: Path) -> str:
     """Write a folder of Spark's configuration for another process (SPARK_CONF_DIR)."""
-    shutil.copytree(Path(aioqless.__file__).parent / "contrib/lake/conf", folder)
+    logging = Path(aioqless.__file__).parent / "contrib/lake/spark/log4j2.properties"
+    folder.mkdir()
+    shutil.copy(logging, folder)
     (folder / "spark-defaults.conf").write_text(
         "".join(f"{name} {value}\n" for name, value in FAST.items())
     )
@@ -83,7 +64,7 @@ def spark(java_program: str) -> Iterator[SparkSession]:
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(Path.cwd()), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
-    spark = session("tests", master="local[2]", conf=FAST)
+    spark = open_session()
     yield spark
     spark.stop()
 
@@ -117,7 +98,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Return a lake of all events of `lakes.py`; tests that change it make a copy."""
     lake = Lake(tmp_path_factory.mktemp("whole") / "lake", create=True)
     for rows in (EARLY[:1], EARLY[1:]):

@@ -21,25 +21,25 @@ LONGEST_COMMIT = 0.04
 
 
 def main(point: str, number: int, *arguments: str) -> None:
-    append = OpenTable.append
+    commit = OpenTable.commit
     commits = 0
 
-    def commit_or_die(self: OpenTable, *arguments: Any) -> None:
+    def commit_or_die(self: OpenTable, *arguments: Any, **options: Any) -> None:
         nonlocal commits
         commits += 1
         if commits < number:
-            return append(self, *arguments)
+            return commit(self, *arguments, **options)
         if point == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         if point == "within":
             # By another process: delta-rs may hold the interpreter's lock meanwhile.
             delay = random.uniform(0, LONGEST_COMMIT)
             subprocess.Popen(["sh", "-c", f"sleep {delay:.3f}; kill -9 {os.getpid()}"])
-        append(self, *arguments)
+        commit(self, *arguments, **options)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("survived")
 
-    OpenTable.append = commit_or_die  # type: ignore  # what this program is for
+    OpenTable.commit = commit_or_die  # type: ignore  # what this program is for
     sys.argv = ["aioqless", *arguments]
     run_command()
 

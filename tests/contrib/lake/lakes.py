@@ -6,6 +6,7 @@ Most tests use the events of eight jobs of three namespaces and two days.
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import random
 import shutil
@@ -15,16 +16,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
 from aioqless import Client, NewJob
 from aioqless.contrib.lake.database import create_views, open_database, open_lake_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import Position
-from aioqless.contrib.lake.refresh import DERIVED, TEXTS, prepare, refresh
+from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.schema import EVENTS, TABLES
+from aioqless.contrib.lake.spark.cells import describe_groups
+from aioqless.contrib.lake.spark.session import session
+from aioqless.contrib.lake.spark.transform import GOLD, MINUTE, RUNS, make_gold, make_runs
 
 Result = TypeVar("Result")
 
@@ -37,6 +43,29 @@ STATES = {
     "complete": "complete", "advance": "waiting", "fail": "failed", "cancel": "cancelled",
     "move": "waiting",
 }  # fmt: skip
+
+
+# Settings that start fast: one compiler, one collector, no compression or generated code.
+FAST_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+FAST = {
+    "spark.driver.memory": "1g",
+    "spark.driver.maxResultSize": "4m",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.parquet.compression.codec": "uncompressed",
+    "spark.shuffle.compress": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "100",
+    "spark.python.worker.reuse": "true",
+}
+
+
+@functools.cache
+def open_session(_: int = 0) -> SparkSession:
+    """The Spark session of the tests of this process, on two cores."""
+    if started := SparkSession._instantiatedSession:  # noqa: SLF001 (of any thread)
+        return started
+    return session("tests", master="local[2]", conf=FAST)
 
 
 def at(seconds: float) -> datetime:
@@ -139,13 +168,27 @@ def events(*rows: Mapping[str, Any]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], TABLES[EVENTS].schema)
 
 
-def made(name: str, *given: Mapping[str, Any], **texts: str) -> pa.Table:
+def made(name: str, *given: Mapping[str, Any], micros: int = MINUTE, **texts: str) -> pa.Table:
     """A table or view of the lake, made of these events; or what another text says, by name."""
+    spark = open_session()
+    frame = spark.createDataFrame(events(*given))
+    runs = make_runs(spark, frame)
+    if name == RUNS:
+        return runs.drop("_table").toArrow()
+    for text, tables in GOLD.items():
+        if name in tables:
+            found = make_gold(spark, text, runs, frame, 1, micros=micros).toArrow()
+            if text == "groups":
+                groups = list(describe_groups(found.to_batches()))
+                schema = groups[0].schema if groups else TABLES[name].schema
+                found = pa.Table.from_batches(groups, schema)
+                found = found.filter(pc.equal(found["_table"], name)) if groups else found
+            return found.select(TABLES[name].schema.names)
     with open_database() as database:
         database.register("events", events(*given))
-        prepare(database)
+        database.register("runs", runs.toArrow())
         create_views(database)
-        text = {**TEXTS, "jobs": "FROM jobs", "paths": "FROM paths", **texts}[name]
+        text = {"jobs": "FROM jobs", "paths": "FROM paths", **texts}[name]
         return database.execute(text).to_arrow_table()
 
 
@@ -195,7 +238,7 @@ def archive(lake: Lake, *given: Mapping[str, Any], skipped: int = 0) -> None:
 def fill(lake: Lake, *given: Mapping[str, Any]) -> None:
     """Put events into the lake, and compute its tables."""
     archive(lake, *given)
-    refresh(lake)
+    refresh(lake, open_session)
 
 
 def raw(lake: Lake, table: str) -> list[Row]:

@@ -31,7 +31,7 @@ from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.store import Keys
 from tests.contrib.lake import proof_jobs
 from tests.contrib.lake.killed_archiver import POINTS
-from tests.contrib.lake.lakes import ask, raw
+from tests.contrib.lake.lakes import ask, open_session, raw
 from tests.contrib.lake.servers import BUCKET, running_store
 from tests.server import OwnServer
 
@@ -123,7 +123,7 @@ class Scene:
 
     def archive_rest(self) -> None:
         lake = Lake(self.lake, create=True)
-        Archiver(lake, self.server.url, NAMESPACE, entries=self._entries).once()
+        Archiver(lake, open_session, self.server.url, NAMESPACE, entries=self._entries).once()
 
     def put_portion(self) -> None:
         self.put(next(self._portions))

@@ -20,8 +20,7 @@ from deltalake import DeltaTable
 import aioqless
 from aioqless import Client, Settings, Worker
 from aioqless.contrib.lake import archiver as archiver_module
-from aioqless.contrib.lake import backlog
-from aioqless.contrib.lake import batch as batch_module
+from aioqless.contrib.lake import backlog, event_log
 from aioqless.contrib.lake.archiver import Archived, Archiver
 from aioqless.contrib.lake.database import fetch, open_lake_database, read_named
 from aioqless.contrib.lake.event_log import EventLog
@@ -34,14 +33,13 @@ from aioqless.contrib.lake.storage import LakeError
 from aioqless.contrib.metrics import worker_metrics
 from aioqless.store import Keys
 from tests.conftest import Until
-from tests.contrib.lake.lakes import Row, before, raw
+from tests.contrib.lake.lakes import Row, before, open_session, raw
 
 
 class Place:
     """A namespace whose archive is on, and its lake."""
 
-    def __init__(self, client: Client, root: Path, spark: Any = None) -> None:
-        self._open_session = (lambda: spark) if spark else None
+    def __init__(self, client: Client, root: Path) -> None:
         self.client = client
         self.root = root
         self.reports: list[str] = []
@@ -53,10 +51,10 @@ class Place:
     def archiver(self, entries: int = 1000) -> Archiver:
         return Archiver(
             Lake(self.root, create=True),
+            open_session,
             str(self.client.url),
             self.client.namespace,
             entries=entries,
-            open_session=self._open_session,
             report=self.reports.append,
         )
 
@@ -111,10 +109,9 @@ class Place:
 
 
 @pytest.fixture
-async def place(request: pytest.FixtureRequest, client: Client, tmp_path: Path) -> Place:
+async def place(client: Client, tmp_path: Path) -> Place:
     await client.config.set("archive", "on")
-    spark = request.getfixturevalue("spark") if getattr(request, "param", False) else None
-    return Place(client, tmp_path / "lake", spark)
+    return Place(client, tmp_path / "lake")
 
 
 def interrupt(*_: object) -> None:
@@ -123,15 +120,15 @@ def interrupt(*_: object) -> None:
 
 async def fail_to_commit_events(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archive until the rejected entries of a batch are committed, and its events aren't."""
-    append = OpenTable.append
+    commit = OpenTable.commit
 
-    def append_no_events(self: OpenTable, *arguments: Any) -> None:
+    def commit_no_events(self: OpenTable, *arguments: Any, **options: Any) -> None:
         if self.table.name == EVENTS:
             raise OSError("no space left")
-        append(self, *arguments)
+        commit(self, *arguments, **options)
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="no space left"):
-        patched.setattr(OpenTable, "append", append_no_events)
+        patched.setattr(OpenTable, "commit", commit_no_events)
         await place.once()
 
 
@@ -142,10 +139,6 @@ async def archive_without_trimming(place: Place, monkeypatch: pytest.MonkeyPatch
         await place.once()
 
 
-with_and_without_spark = pytest.mark.parametrize("place", [False, True], indirect=True)
-
-
-@with_and_without_spark
 async def test_entries_are_in_the_lake_once_and_trimmed_from_redis(place: Place) -> None:
     await place.end("a", "b", "c")
     assert await place.once(entries=2) == Archived(batches=2, events=3)
@@ -159,7 +152,6 @@ async def test_entries_are_in_the_lake_once_and_trimmed_from_redis(place: Place)
     assert place.table().version == version, "nothing is committed without entries"
 
 
-@with_and_without_spark
 async def test_damaged_entries_go_to_quarantine_with_the_reason(place: Place) -> None:
     await place.end("a")
     await place.client.redis.xadd(place.key, {"v": "0", "what": "complete", "jid": "old"})
@@ -378,10 +370,10 @@ async def test_losses_are_counted_and_reported_once(place: Place) -> None:
 async def test_entries_cut_before_they_are_read_count_as_lost(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others are cut behind the ones that are read, and one page is cut while it is."""
-    monkeypatch.setattr(batch_module, "_FIRST_PAGE", 10)
-    monkeypatch.setattr(batch_module, "_PAGE_ENTRIES", 10)
-    read, lengths = EventLog.read_page, iter([None, 45, 15])
+    """Once while a batch is planned, and once before tasks read it."""
+    monkeypatch.setattr(event_log, "_FIRST_PAGE", 10)
+    monkeypatch.setattr(event_log, "PAGE", 10)
+    read, lengths = EventLog.read_page, iter([None, 45, *[None] * 5, 15])
 
     async def cut(self: EventLog, *arguments: Any) -> Any:
         page = await read(self, *arguments)
@@ -391,8 +383,8 @@ async def test_entries_cut_before_they_are_read_count_as_lost(
 
     await place.end(*(f"j{number:02}" for number in range(50)))
     monkeypatch.setattr(EventLog, "read_page", cut)
-    assert await place.once() == Archived(batches=2, events=35, lost=15)
-    numbers = [*range(20), *range(35, 50)]
+    assert await place.once() == Archived(batches=1, events=15, lost=35)
+    numbers = range(35, 50)
     assert place.numbered() == [(number + 1, f"j{number:02}") for number in numbers]
 
 
@@ -555,8 +547,8 @@ async def test_files_that_an_erasure_deletes_meanwhile_are_not_damaged(
 async def test_batches_are_bounded_by_entries_and_bytes(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_module, "_FIRST_PAGE", 5)
-    monkeypatch.setattr(batch_module, "_PAGE_BYTES", 50_000)
+    monkeypatch.setattr(event_log, "_FIRST_PAGE", 5)
+    monkeypatch.setattr(event_log, "_PAGE_BYTES", 50_000)
     monkeypatch.setattr(archiver_module, "_BATCH_BYTES", 300_000)
     for number in range(150):
         await place.add(f"j{number:03}", data="x" * 10_000)

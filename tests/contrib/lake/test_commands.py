@@ -19,7 +19,15 @@ from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.lake.statistics import Period, parse_period
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import SECRET, TODAY, TOMORROW, comparable, contents, raw
+from tests.contrib.lake.lakes import (
+    SECRET,
+    TODAY,
+    TOMORROW,
+    comparable,
+    contents,
+    open_session,
+    raw,
+)
 
 
 @pytest.fixture
@@ -43,7 +51,7 @@ def test_statistics_are_printed_as_a_table_and_as_json(run: RunLakeCommand) -> N
         ["mail", "Greet", "6", "4", "3"],
         ["mail", "Send", "1", "1", "0"],
     ]
-    code, out, _ = run("stats", "--since", "2026-11-21", "--by", "tag", "--json", "--no-refresh")
+    code, out, _ = run("stats", "--since", "2026-11-21", "--by", "tag", "--json")
     (x,) = json.loads(out)
     wait = x["wait"]
     assert (x["tag"], x["runs"], wait["count"]) == ("x", 2, 2)
@@ -52,10 +60,12 @@ def test_statistics_are_printed_as_a_table_and_as_json(run: RunLakeCommand) -> N
 
 def test_sql_queries_the_tables(run: RunLakeCommand) -> None:
     query = "SELECT jid, state FROM jobs WHERE namespace = 'ql' ORDER BY jid DESC LIMIT 2"
-    assert run("sql", query, "--csv") == (0, "jid,state\ne,failed\nd,complete\n", "")
-    first, _ = run("sql", query, "--json", "--no-refresh")[1].splitlines()
+    code, out, err = run("sql", query, "--csv")
+    assert (code, out) == (0, "jid,state\ne,failed\nd,complete\n")
+    assert "ql: events until 2026-11-22 00:00 UTC\n" in err, "how old the tables are"
+    first, _ = run("sql", query, "--json")[1].splitlines()
     assert first == '{"jid": "e", "state": "failed"}'
-    table = run("sql", query, "--no-refresh")[1]
+    table = run("sql", query)[1]
     assert table.split() == ["jid", "state", "e", "failed", "d", "complete"]
 
 
@@ -64,7 +74,7 @@ def test_sql_queries_the_tables(run: RunLakeCommand) -> None:
     ["backlog", "cost_by_tag", "job_sets", "late", "retry_storms", "utilisation", "workers"],
 )
 def test_named_queries_are_answered(run: RunLakeCommand, name: str) -> None:
-    code, out, err = run("sql", "--named", name, "--csv", "--no-refresh")
+    code, out, err = run("sql", "--named", name, "--csv")
     assert code == 0, err
     heads, *lines = out.splitlines()
     assert heads.startswith("namespace,") and bool(lines) == (
@@ -73,7 +83,7 @@ def test_named_queries_are_answered(run: RunLakeCommand, name: str) -> None:
 
 
 def test_price_of_a_second_is_a_value_of_the_query(run: RunLakeCommand) -> None:
-    query = ("sql", "--named", "cost_by_tag", "--json", "--no-refresh")
+    query = ("sql", "--named", "cost_by_tag", "--json")
     free, priced = (run(*query, *more)[1].splitlines() for more in ((), ("--set", "price=0.5")))
     for line, other in zip(free, priced, strict=True):
         row, costs = json.loads(line), json.loads(other)
@@ -92,7 +102,7 @@ def test_the_report_is_a_page_without_empty_sections(
     run: RunLakeCommand, tmp_path: Path, namespace: str, number: int
 ) -> None:
     file = tmp_path / "report.html"
-    given = ("-o", file, "--since", "2026-11-21", "--of", namespace, "--no-refresh")
+    given = ("-o", file, "--since", "2026-11-21", "--of", namespace)
     assert run("report", *given)[:2] == (0, f"{file}\n")
     text = file.read_text("utf-8")
     assert tuple(re.findall(r"<h2>(.*?)</h2>", text)) == SECTIONS[:number]
@@ -115,7 +125,7 @@ def test_compaction_merges_files_and_changes_no_row(filled: Lake) -> None:
     assert {each["dataChange"] for each in changes if "dataChange" in each} == {False}
     assert count_files() == [1, 1]
     assert comparable(raw(filled, EVENTS)) == before and contents(filled) == tables
-    assert refresh(filled).events == 0
+    assert refresh(filled, open_session).events == 0
     assert compact(filled) == 0
 
 
@@ -190,7 +200,7 @@ def test_damaged_table_is_named_with_what_to_do(
     else:
         (folder / "_delta_log" / f"{99:020}.json").write_text("{}")
     for command in (("stats",), ("sql", f"SELECT * FROM {table.partition('/')[2]}")):
-        code, _, err = run_lake_command(*command, "--lake", filled.url, "--no-refresh")
+        code, _, err = run_lake_command(*command, "--lake", filled.url)
         if code:
             assert f"{table} is damaged: delete its folder; `aioqless lake tables`" in err
     assert code == 1

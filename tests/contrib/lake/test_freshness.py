@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import archive, at, event, fill, run
+from tests.contrib.lake.lakes import archive, at, event, fill, open_session, run
 
 NAMESPACE = 'a"b\\'
 
@@ -43,7 +43,7 @@ def test_status_and_metrics_say_how_late_the_tables_are(
     *values, lag = read_metrics()
     assert values == [3, at(60).timestamp(), 2]
     assert lag >= (now - at(40)).total_seconds(), "the age of the older one"
-    refresh(lake)
+    refresh(lake, open_session)
     assert run_lake_command(*status, "--max-lag", 0)[0] == 0
     assert read_metrics() == [3, at(60).timestamp(), 0, 0]
     code, out, err = run_lake_command(*status[:3], "--metrics", tmp_path / "missing" / "lake.prom")

@@ -13,16 +13,16 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.lake import open_table
-from aioqless.contrib.lake import refresh as refresh_module
 from aioqless.contrib.lake.backlog import store_backlog
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.maintenance import compact, drop_payloads, erase, prune
+from aioqless.contrib.lake.open_table import AddedFile
 from aioqless.contrib.lake.reconciliation import check, check_redis
 from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES
+from aioqless.contrib.lake.spark import transform
 from aioqless.contrib.lake.statistics import ALL_DAYS
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.tasks import run_tasks
 from tests.contrib.lake.lakes import (
     DAY,
     LATE,
@@ -32,6 +32,7 @@ from tests.contrib.lake.lakes import (
     contents,
     event,
     fill,
+    open_session,
     raw,
     run,
     texts,
@@ -57,10 +58,10 @@ def test_pruned_days_are_deleted_from_all_tables_and_are_not_added_again(filled:
     for name in TABLES:
         assert len(raw(filled, name)) == len(kept[name]) and dates(filled, name) <= {TOMORROW}, name
     archive(filled, event("late", run(0, 1, 2), id="9-0", date=TOMORROW))
-    refresh(filled)
+    refresh(filled, open_session)
     assert dates(filled, "gold/klasses") == dates(filled, "gold/throughput") == {TOMORROW}
     before = contents(filled)
-    refresh(filled, rebuilt=ALL_DAYS)
+    refresh(filled, open_session, rebuilt=ALL_DAYS)
     assert contents(filled)["silver/runs"] == before["silver/runs"]
     assert dates(filled, "gold/klasses") == {TOMORROW}
 
@@ -69,7 +70,7 @@ def test_payloads_are_deleted_before_a_date_and_rows_stay(lake: Lake) -> None:
     archive(lake, event("a", run(0, 1, 2), data=PERSONAL))
     reject(lake, PERSONAL)
     archive(lake, event("b", run(0, 1, 2), data="kept", date=TOMORROW), skipped=1)
-    refresh(lake)
+    refresh(lake, open_session)
     assert drop_payloads(lake, TOMORROW) == 2 and drop_payloads(lake, TOMORROW) == 0
     for name in TABLES:
         lake.table(name).delete_files(0)
@@ -90,7 +91,7 @@ def test_erased_job_and_tag_are_in_no_file_of_the_lake(lake: Lake) -> None:
     archive(lake, event("child", run(6, 7, 8), depends=[PERSONAL, "other"], spawned_from=PERSONAL))
     reject(lake, f'{{"jid": "{PERSONAL}", "data": "x"}}')
     reject(lake, f'{{"jid": "c", "tags": "[\\"{TAG}\\"]"}}')
-    refresh(lake)
+    refresh(lake, open_session)
     compact(lake)
     counts = contents(lake)["gold/klasses"]
     assert len(view(lake, "paths")) == 1
@@ -112,14 +113,16 @@ def refresh_beside(
 ) -> int:
     """Refresh, and act before the tables are committed; the events may have been read by then."""
 
-    def act_meanwhile(*work: Any) -> list[Any]:
-        monkeypatch.setattr(refresh_module, "run_tasks", run_tasks)
-        results = list(run_tasks(*work)) if is_read else []
-        act()
-        return results or list(run_tasks(*work))
+    make_tables = transform.make_tables
 
-    monkeypatch.setattr(refresh_module, "run_tasks", act_meanwhile)
-    return refresh(lake).events
+    def act_meanwhile(*work: Any) -> dict[str, list[AddedFile]]:
+        monkeypatch.setattr(transform, "make_tables", make_tables)
+        made = make_tables(*work) if is_read else {}
+        act()
+        return made or make_tables(*work)
+
+    monkeypatch.setattr(transform, "make_tables", act_meanwhile)
+    return refresh(lake, open_session).events
 
 
 @pytest.mark.parametrize("at_once", [0, 2**20])
@@ -153,7 +156,7 @@ def test_sums_of_days_of_which_all_events_were_erased_go_when_they_are_computed_
 ) -> None:
     erase(filled, ["a", "b", "c", "d", "e", "other", "never"])
     assert dates(filled, "gold/klasses") == {TODAY, TOMORROW}
-    refresh(filled, rebuilt=ALL_DAYS)
+    refresh(filled, open_session, rebuilt=ALL_DAYS)
     assert {row.namespace for row in raw(filled, "gold/klasses")} == {"cancelled"}
     assert check(filled) == []
 

@@ -52,13 +52,13 @@ def read_files(lake: Lake) -> dict[str, bytes]:
         ("check --lake s4://bucket/lake", "not of s4", 1),
         ("tables --lake file/lake", "there is no lake at", 1),
         ("sql", "give a query, or the name of one by --named", 1),
-        ("sql '' --no-refresh", "give one SQL statement (got 0)", 2),
-        ("sql 'SELECT 1; SELECT 2' --no-refresh", "give one SQL statement (got 2)", 2),
-        ("sql --named none --no-refresh", "there are backlog, cost_by_tag, job_sets,", 1),
-        ("sql 'SELECT nothing FROM jobs' --no-refresh", "nothing", 1),
-        ("sql --named cost_by_tag --set prise=1 --no-refresh", "no getvariable('prise')", 1),
-        ("sql --named late --set seconds --no-refresh", "'seconds' is not of the form", 1),
-        ("sql SELEC --no-refresh", "SELEC", 1),
+        ("sql ''", "give one SQL statement (got 0)", 2),
+        ("sql 'SELECT 1; SELECT 2'", "give one SQL statement (got 2)", 2),
+        ("sql --named none", "there are backlog, cost_by_tag, job_sets,", 1),
+        ("sql 'SELECT nothing FROM jobs'", "nothing", 1),
+        ("sql --named cost_by_tag --set prise=1", "no getvariable('prise')", 1),
+        ("sql --named late --set seconds", "'seconds' is not of the form", 1),
+        ("sql SELEC", "SELEC", 1),
         ("stats --by colour", "'colour' is nothing to group by; there are queue, klass, tag,", 2),
         ("stats --since 2026-11-22 --until 2026-11-21", "is before --since", 2),
         ("stats --by worker,tag", "by worker,tag nothing is kept", 2),
@@ -67,8 +67,8 @@ def read_files(lake: Lake) -> dict[str, bytes]:
             for text in ("", "0d", "-1d", "7h", "2026-13-01", "\N{ARABIC-INDIC DIGIT SEVEN}d")
             for option in ("since", "until")
         ),
-        ("report --since 2026-01-01 --until 2026-01-02 --no-refresh", "nothing ended from 2026", 1),
-        ("report --since 2026-11-21 --queue none --no-refresh", "nothing ended in queue none", 1),
+        ("report --since 2026-01-01 --until 2026-01-02", "nothing ended from 2026", 1),
+        ("report --since 2026-11-21 --queue none", "nothing ended in queue none", 1),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(

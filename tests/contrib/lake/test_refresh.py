@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 
 from aioqless.contrib.lake import refresh as module
 from aioqless.contrib.lake.lake import Lake
@@ -29,6 +28,7 @@ from tests.contrib.lake.lakes import (
     copied,
     event,
     fill,
+    open_session,
     random_events,
     run,
 )
@@ -39,8 +39,8 @@ def early(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """The first events, and their tables."""
     lake = Lake(tmp_path_factory.mktemp("early") / "lake", create=True)
     archive(lake, *EARLY)
-    assert refresh(lake).events == 5
-    assert versions(lake)["gold/klasses"] == 3, "one commit for each namespace"
+    assert refresh(lake, open_session).events == 5
+    assert versions(lake)["gold/klasses"] == 1, "one commit for all namespaces"
     return lake
 
 
@@ -58,14 +58,14 @@ def versions(lake: Lake) -> dict[str, int]:
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, table: str, action: Callable[[], None]) -> None:
     """Do something before a table is committed."""
-    replace = OpenTable.replace
+    commit = OpenTable.commit
 
     def stopping(self: OpenTable, *arguments: Any) -> None:
         if self.table.name == table:
             action()
-        replace(self, *arguments)
+        commit(self, *arguments)
 
-    monkeypatch.setattr(OpenTable, "replace", stopping)
+    monkeypatch.setattr(OpenTable, "commit", stopping)
 
 
 def interrupt() -> None:
@@ -78,7 +78,7 @@ def test_refresh_that_was_killed_before_any_commit_is_continued(
 ) -> None:
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         stop_at(patched, table, interrupt)
-        refresh(lake)
+        refresh(lake, open_session)
     assert contents(lake) != contents(filled)
     for each in (lake, filled):
         fill(each, event("later", run(0, 1, 2), namespace="{billing}"))
@@ -93,7 +93,7 @@ def test_new_events_change_only_the_files_of_their_days(
 
     pinned = DeltaTable(lake.storage.within("gold/klasses").url)
     rows = pinned.to_pyarrow_table().sort_by("runs")
-    assert refresh(lake) == Refreshed(4, {("ql", TOMORROW)})
+    assert refresh(lake, open_session) == Refreshed(4, {("ql", TOMORROW)})
     assert files(early) < files(lake)
     assert contents(lake) == contents(whole)
     assert pinned.to_pyarrow_table().sort_by("runs") == rows, "readers keep their version"
@@ -116,10 +116,10 @@ def test_two_refreshes_at_once_count_no_event_twice(
 
         def refresh_meanwhile() -> None:
             patched.undo()
-            refresh(Lake(lake.url))
+            refresh(Lake(lake.url), open_session)
 
         stop_at(patched, "gold/tags", refresh_meanwhile)
-        refresh(lake)
+        refresh(lake, open_session)
     assert contents(lake) == contents(whole)
 
 
@@ -129,16 +129,17 @@ def test_refresh_puts_no_older_rows_in_the_place_of_anothers(
     """One that read the events before the last one came, and the tables in the middle of it."""
     older = Lake(lake.url).table(EVENTS)
     archive(lake, event("last", run(0, 1, 2)))
-    works = []
+    works: list[Any] = []
 
     def start() -> None:
         opened = {**Lake(lake.url).upgrade(), EVENTS: older}
-        works.append(module._Refresh(opened, "ql", (), is_first=False))  # noqa: SLF001
+        plans = [module._Plan(opened, "ql", (), is_first=False)]  # noqa: SLF001
+        works.append((opened, plans, open_session))
 
     stop_at(monkeypatch, DERIVED[1], start)
-    refresh(lake)
-    with pytest.raises(ConcurrentCommit, match="another refresh of ql is further"):
-        works[-1].run(None, print, 0)
+    refresh(lake, open_session)
+    with pytest.raises(ConcurrentCommit, match="another refresh is further"):
+        module._run(*works[-1])  # noqa: SLF001
 
 
 @pytest.mark.long
@@ -150,26 +151,7 @@ def test_refresh_gives_up_when_others_always_commit_first(
 
     stop_at(monkeypatch, "gold/tags", conflict)
     with pytest.raises(ConcurrentCommit):
-        refresh(lake)
-
-
-@pytest.mark.long
-def test_tasks_of_spark_make_the_same_rows_unless_the_events_are_few(
-    spark: SparkSession, lake: Lake, whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "CHUNK", 1)
-    started: list[int] = []
-
-    def start() -> SparkSession:
-        started.append(1)
-        return spark
-
-    few, anew = copied(lake, tmp_path / "few"), Lake(tmp_path / "anew", create=True)
-    archive(anew, *EARLY, *LATE)
-    events = len(LATE)
-    for each, most, by_spark in ((few, events, 0), (lake, events - 1, 1), (anew, 0, 4)):
-        refresh(each, open_session=start, local_events=most)
-        assert contents(each) == contents(whole) and len(started) == by_spark
+        refresh(lake, open_session)
 
 
 @pytest.mark.parametrize(
@@ -182,23 +164,23 @@ def test_table_whose_folder_was_deleted_is_made_again(
     if is_made:
         Lake(filled.url, create=True)  # as an archiver does that starts before the refresh
     opened = Lake(filled.url)
-    refresh(opened)
+    refresh(opened, open_session)
     assert contents(opened) == contents(whole)
 
 
 def test_days_are_computed_again_when_that_is_asked_for(filled: Lake, whole: Lake) -> None:
     klasses = filled.table("gold/klasses")
     klasses.delete({each.partition for each in klasses.files("ql")})  # as by another program
-    assert refresh(filled, rebuilt=[TOMORROW]) == Refreshed(0, {("ql", TOMORROW)})
+    assert refresh(filled, open_session, rebuilt=[TOMORROW]) == Refreshed(0, {("ql", TOMORROW)})
     assert {each.date for each in filled.table("gold/klasses").files("ql")} == {TOMORROW}
-    assert ("ql", TODAY) in refresh(filled, rebuilt=ALL_DAYS).days
+    assert ("ql", TODAY) in refresh(filled, open_session, rebuilt=ALL_DAYS).days
     assert contents(filled) == contents(whole)
 
 
 def test_numbers_of_rejected_entries_are_skipped(early: Lake, tmp_path: Path, whole: Lake) -> None:
     lake = copied(early, tmp_path / "lake")
     archive(lake, *LATE, skipped=100)
-    refresh(lake)
+    refresh(lake, open_session)
     assert contents(lake) == contents(whole)
 
 
@@ -208,6 +190,6 @@ def test_a_refresh_without_new_events_makes_few_requests(stored_lake: str, store
         fill(lake, event("a", run(0, 1, 2), id=f"{number}-0"))
     known, before = versions(lake), store_log.read_text().count(" HTTP/1.1")
     opened = Lake(stored_lake)
-    assert refresh(opened) == Refreshed()
+    assert refresh(opened, open_session) == Refreshed()
     assert store_log.read_text().count(" HTTP/1.1") - before <= 40
     assert versions(opened) == known, "nothing was committed"

@@ -23,7 +23,7 @@ from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.storage import LakeError
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import TOMORROW, at, before, event, fill, raw, run
+from tests.contrib.lake.lakes import TOMORROW, at, before, event, fill, open_session, raw, run
 
 RUNS = "silver/runs"
 LAST = max(TABLES)
@@ -190,8 +190,8 @@ def test_tables_of_an_older_version_are_rebuilt_by_the_next_refresh(
     lake.table(LAST).set_property("aioqless.tables", "of an older program")
     assert lake.table("gold/klasses").is_outdated
     versions = {name: open_table(lake, name).version() for name in DERIVED}
-    before(monkeypatch, OpenTable, "set_property", lambda: refresh(Lake(lake.url)))
-    refresh(lake)
+    before(monkeypatch, OpenTable, "set_property", lambda: refresh(Lake(lake.url), open_session))
+    refresh(lake, open_session)
     assert not lake.table("gold/klasses").is_outdated
     changed = {name for name in DERIVED if open_table(lake, name).version() != versions[name]}
     assert changed == {*DERIVED} and check(lake) == []

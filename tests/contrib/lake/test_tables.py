@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from aioqless.contrib.lake.database import open_database, read_named, read_sql
-from aioqless.contrib.lake.refresh import TEXTS
+from aioqless.contrib.lake.database import open_database, read_named
+from aioqless.contrib.lake.refresh import DERIVED
 from aioqless.contrib.lake.schema import COUNTS, TABLES
 from aioqless.contrib.lake.statistics import add_up
 from tests.contrib.lake.lakes import (
@@ -104,7 +104,7 @@ def test_times_are_kept_by_queue_and_class_by_tag_and_by_worker() -> None:
 
 def test_stage_belongs_to_the_day_of_its_end_with_all_its_runs() -> None:
     given = event("a", run(0, 1, 2, "retried"), run(2, DAY, DAY + 4), date=TOMORROW)
-    for name in TEXTS:
+    for name in DERIVED:
         assert {row.date for row in rows(made(name, given))} <= {TOMORROW}, name
     (row,) = rows(made("gold/klasses", given))
     assert (row.date, row.runs, row.retried, row.completed) == (TOMORROW, 2, 1, 1)
@@ -159,7 +159,7 @@ def test_added_quantiles_are_within_six_thousandths_of_the_true_value(number: in
     (of_day,) = rows(made("gold/klasses", *(each | {"date": TODAY} for each in days)))
     for name, rank in (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)):
         true = next(wait for n, wait in enumerate(waits, 1) if n >= rank * number)
-        assert of_day.wait[name] == true, name
+        assert of_day.wait[name] == pytest.approx(true, rel=0.012), name
         assert row["wait"][name] == pytest.approx(true, rel=0.006), name
     assert row["run"]["p99"] < 1e-5
 
@@ -211,8 +211,7 @@ def test_throughput_counts_moments_and_the_mean_number_of_waiting_and_running_jo
 
 def test_job_that_waits_and_runs_over_midnight_does_so_on_both_days() -> None:
     given = event("a", run(DAY - HOUR, DAY + HOUR, 3 * DAY + 60))
-    text = read_sql("throughput", micros=HOUR * 1_000_000)
-    found = by(made("hours", given, hours=text), "start")
+    found = by(made("gold/throughput", given, micros=HOUR * 1_000_000), "start")
     total = {start.date(): (0.0, 0.0) for start in found}
     for start, row in found.items():
         day = start.date()
@@ -226,8 +225,7 @@ def test_wait_or_run_of_more_than_a_month_counts_on_its_last_31_days() -> None:
         (run(-at(0).timestamp(), 5, 9), date(1970, 1, 1)),
         (run(-400 * DAY, -300 * DAY, 9), date(2025, 10, 17)),
     ):
-        text = read_sql("throughput", micros=DAY * 1_000_000)
-        table = made("days", event("a", given), days=text)
+        table = made("gold/throughput", event("a", given), micros=DAY * 1_000_000)
         placed = sorted({row.start.date() for row in rows(table)})
         assert placed[0] == first and placed[-1] == TODAY and placed[-31] == date(2026, 10, 22)
         assert 32 <= len(placed) <= 63

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from aioqless import Client, NewJob
-from aioqless.contrib.lake.session import plainly, session
+from aioqless.contrib.lake.spark.session import plainly, session
 from aioqless.errors import AioqlessError
 
 

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from aioqless import Client
-from aioqless.contrib.lake.session import plainly
 from aioqless.contrib.lake.source import register
+from aioqless.contrib.lake.spark.session import plainly
 from aioqless.errors import AioqlessError
 
 pytestmark = pytest.mark.long

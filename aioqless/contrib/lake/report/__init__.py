@@ -87,7 +87,7 @@ def _read_total(database: DuckDBPyConnection, period: Period) -> dict[str, Any] 
 def _fill(database: DuckDBPyConnection, report: Report) -> Report:
     """Read what the page has of tables and charts."""
     if report.width < _FINEST:
-        text = read_sql("throughput", micros=report.width * 1_000_000)
+        text = read_sql("report/throughput", micros=report.width * 1_000_000)
         database.execute(
             f"CREATE OR REPLACE TEMP VIEW minutes AS SELECT * FROM ({text}) "
             "WHERE is_inside(start) AND is_chosen(queue)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark import __version__ as spark_version
@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from aioqless.contrib.lake.source import jobs, write
 from aioqless.contrib.lake.source.job_columns import SCHEMA as JOBS
 from aioqless.contrib.lake.source.options import LoadOptions, SaveOptions, parse_options
+from aioqless.contrib.lake.spark import archive_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +29,8 @@ _SPARK_VERSION = tuple(int(part) for part in spark_version.split(".")[:2])
 _to_arrow: Callable[[StructType], pa.Schema] = (  # times are in UTC, as older ones always have them
     partial(to_arrow_schema, timezone="UTC") if _SPARK_VERSION >= (4, 2) else to_arrow_schema
 )
+
+_TABLES: Final = {"jobs": JOBS, "archive": archive_source.SCHEMA}
 
 
 class AioqlessSource(DataSource):
@@ -40,14 +43,15 @@ class AioqlessSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the table that is loaded."""
-        self._check_table()
-        return from_arrow_schema(JOBS, prefer_timestamp_ntz=False)
+        return from_arrow_schema(self._table(), prefer_timestamp_ntz=False)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
-        self._check_table()
-        options = parse_options(LoadOptions, self.options)
-        return jobs.JobReader(options, select_columns(schema))
+        columns = select_columns(schema, self._table())
+        if self.options.get("path") == "archive":
+            options = parse_options(archive_source.ArchiveOptions, self.options)
+            return archive_source.ArchiveReader(options, columns.names)
+        return jobs.JobReader(parse_options(LoadOptions, self.options), columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of `DataFrame.write`."""
@@ -69,9 +73,11 @@ class AioqlessSource(DataSource):
 
         return JobStreamWriter(parse_options(SaveOptions, self.options), _to_arrow(schema))
 
-    def _check_table(self) -> None:
-        if (table := str(self.options.get("path") or "")) != "jobs":
-            raise ValueError(f"there is no table {table!r} here: load('jobs')")
+    def _table(self) -> pa.Schema:
+        """Return all columns of the table that is loaded."""
+        if (table := str(self.options.get("path") or "")) not in _TABLES:
+            raise ValueError(f"there is no table {table!r} here: load('jobs') or load('archive')")
+        return _TABLES[table]
 
 
 def register(spark: SparkSession) -> None:
@@ -83,20 +89,20 @@ def register(spark: SparkSession) -> None:
     spark.createDataFrame([], "nothing int")  # which makes it the active session of the thread
 
 
-def select_columns(schema: StructType) -> pa.Schema:
-    """Return the columns that a schema asks for.
+def select_columns(schema: StructType, table: pa.Schema) -> pa.Schema:
+    """Return the columns of a table that a schema asks for.
 
     Raises:
         ValueError: A column is unknown, or has another type than here.
     """
     selected = _to_arrow(schema)
     for field in selected:
-        if field.name not in JOBS.names:
+        if field.name not in table.names:
             raise ValueError(
-                f"there is no column {field.name!r} here; there are {', '.join(JOBS.names)}"
+                f"there is no column {field.name!r} here; there are {', '.join(table.names)}"
             )
-        if field.type != JOBS.field(field.name).type:
+        if field.type != table.field(field.name).type:
             raise ValueError(
-                f"the column {field.name!r} is {JOBS.field(field.name).type}, not {field.type}"
+                f"the column {field.name!r} is {table.field(field.name).type}, not {field.type}"
             )
     return selected

@@ -1,4 +1,4 @@
-"""Moves the archive's stream to the lake: lake archive."""
+"""Moves the archive's stream to the lake: lake archive, run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,26 @@ from aioqless.client.archive import ArchiveState
 from aioqless.runtime import standard_streams
 
 from .options import Conf, LakePlace, Master
-from .shared import LAKE, command, namespaces_of, print_progress, spark_opener
+from .shared import LAKE, command, namespaces_of, print_progress, refresh_tables, spark_opener
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.archiver import Archived, Archiver
     from aioqless.contrib.lake.lake import Lake
 
 _PAUSE = 5.0  # seconds
+
+Entries = Annotated[
+    int,
+    typer.Option(
+        help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
+    ),
+]
+TakeOver = Annotated[
+    bool,
+    typer.Option(
+        "--take-over", help="Archive though another lake did, or though entries are missing."
+    ),
+]
 
 
 @command
@@ -39,18 +52,8 @@ def archive(
         float | None,
         typer.Option(help="Repeat at this interval, in seconds; default: once.", min=0.1),
     ] = None,
-    entries: Annotated[
-        int,
-        typer.Option(
-            help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
-        ),
-    ] = 100_000,
-    take_over: Annotated[
-        bool,
-        typer.Option(
-            "--take-over", help="Archive though another lake did, or though entries are missing."
-        ),
-    ] = False,
+    entries: Entries = 100_000,
+    take_over: TakeOver = False,
     partitions: Partitions = None,
     status: Annotated[
         bool,
@@ -80,20 +83,69 @@ def archive(
     archivers = [
         Archiver(
             Lake(lake) if number else made,
+            open_session,
             url,
             each,
             entries=entries,
-            open_session=open_session,
             report=print_progress,
         )
         for number, each in enumerate(namespaces_of(namespace, partitions))
     ]
-    run = (
+    work = (
         partial(Archiver.once, stop=stop, take_over=take_over)
         if every is None
         else partial(Archiver.continuously, stop=stop, every=every, take_over=take_over)
     )
-    done = _run_all(run, archivers, stop)
+    _print_done(_run_all(work, archivers, stop))
+
+
+@command
+def run(
+    url: Url = None,
+    namespace: Namespace = "ql",
+    lake: LakePlace = LAKE,
+    every: Annotated[
+        float, typer.Option(help="The interval of archiving, in seconds.", min=0.1)
+    ] = 60.0,
+    entries: Entries = 100_000,
+    take_over: TakeOver = False,
+    partitions: Partitions = None,
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Archive and compute the tables continuously, in one Spark application.
+
+    A snapshot of the queues is taken each minute.
+
+    A second SIGTERM ends it at once.
+    """
+    open_session = spark_opener("run", master, conf, is_large=True)
+    from aioqless.contrib.lake.archiver import Archiver, repeat
+    from aioqless.contrib.lake.open_table import ConcurrentCommit
+
+    standard_streams.protect()  # how far it is, on standard error
+    stop = _stop_event()
+    made = open_when_reachable(lake, stop)
+    archivers = [
+        Archiver(made, open_session, url, each, entries=entries, report=print_progress)
+        for each in namespaces_of(namespace, partitions)
+    ]
+    for each in archivers:
+        each.check(take_over)
+
+    def step() -> None:
+        for each in archivers:
+            each.step(stop)
+        try:
+            refresh_tables(made, open_session)
+        except ConcurrentCommit as error:
+            print_progress(f"the tables stay as they are until the next time: {error}")
+
+    repeat(step, stop, every, archivers[0].is_redis_away, print_progress)
+    _print_done([each.done for each in archivers])
+
+
+def _print_done(done: Sequence[Archived]) -> None:
     print(
         f"{sum(each.events for each in done):,} events in "
         f"{sum(each.batches for each in done):,} batches; "

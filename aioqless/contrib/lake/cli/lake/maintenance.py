@@ -17,7 +17,15 @@ from aioqless.client import Client
 from aioqless.errors import AioqlessError
 
 from .options import LakePlace, OfNamespace
-from .shared import LAKE, command, namespaces_of, open_lake, print_progress, refresh_tables
+from .shared import (
+    LAKE,
+    command,
+    namespaces_of,
+    open_lake,
+    print_progress,
+    refresh_tables,
+    spark_opener,
+)
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake
@@ -90,12 +98,12 @@ def erase(
     from aioqless.contrib.lake.archiver import Archiver
     from aioqless.contrib.lake.maintenance import erase as erase_jobs
 
-    opened = open_lake(lake)
+    opened, open_session = open_lake(lake), spark_opener("erase", None, None)
     for each in namespaces_of(namespace, partitions):
         if asyncio.run(_has_entries(url, each)):
             print_progress(f"archiving what is in the stream of {each}")
-            Archiver(opened, url, each, report=print_progress).once()
-    refresh_tables(opened)
+            Archiver(opened, open_session, url, each, report=print_progress).once()
+    refresh_tables(opened, open_session)
     days = erase_jobs(opened, jids, namespace, print_progress, tags=tags)
     what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
     print(

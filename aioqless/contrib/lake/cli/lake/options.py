@@ -25,9 +25,6 @@ Master = Annotated[
 OfNamespace = Annotated[
     str | None, typer.Option("--of", help="Only this namespace, with its partitions; default: all.")
 ]
-Refresh = Annotated[
-    bool, typer.Option("--refresh/--no-refresh", help="Bring the tables up to date first.")
-]
 Since = Annotated[
     str,
     typer.Option(

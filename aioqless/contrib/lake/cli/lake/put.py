@@ -63,8 +63,7 @@ def put(
     Exit code 6: some rows were rejected, the others are jobs.
     """
     check_one_partition(namespace)
-    open_session = spark_opener("put", master, conf, is_needed=True)
-    assert open_session
+    open_session = spark_opener("put", master, conf)
     from aioqless.contrib.lake.row_files import read_rows
 
     given = {
@@ -72,7 +71,7 @@ def put(
         **{"priority": priority, "delay": delay, "retries": retries, "tags": tags, "batch": batch},
         **{"maxDepth": max_depth, "rejects": rejects, "dropNulls": "true"},
     }
-    rows = read_rows(open_session(), file, kind=format, schema=schema)
+    rows = read_rows(open_session(0), file, kind=format, schema=schema)
     print_progress(f"putting the rows of {file}")
     counts = _write(rows, {name: str(each) for name, each in given.items() if each is not None})
     print(f"{counts['put']:,} put, {counts['existing']:,} existed, {counts['rejected']:,} rejected")

@@ -9,8 +9,8 @@ import functools
 import logging
 import os
 import re
-import shutil
 import sys
+import threading
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from inspect import Parameter, signature
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from aioqless.contrib.lake.lake import Lake
-    from aioqless.contrib.lake.refresh import Refreshed
-    from aioqless.contrib.lake.tasks import OpenSession
+    from aioqless.contrib.lake.refresh import OpenSession, Refreshed
 
 Run = TypeVar("Run", bound=Callable[..., None])
 
@@ -38,6 +37,7 @@ lake = typer.Typer(no_args_is_help=True, help="Ended runs: a lake of Delta table
 app.add_typer(lake, name="lake", rich_help_panel=Section.RUN)
 
 LAKE = "lake"
+_LARGE = 200_000  # rows, for which Java compiles better
 _MASTER = re.compile(
     r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://[^\s/].*"
 )
@@ -79,7 +79,7 @@ def shorten_errors(trace: bool) -> Iterator[None]:
             raise AioqlessError(" ".join(told.split())) from None
         if trace or program not in ("pyspark", "py4j"):
             raise
-        from aioqless.contrib.lake.session import explain
+        from aioqless.contrib.lake.spark.session import explain
 
         raise AioqlessError(explain(error)) from None
 
@@ -112,11 +112,15 @@ def namespaces_of(namespace: str, partitions: int | None) -> tuple[str, ...]:
 
 
 def spark_opener(
-    name: str, master: str | None, conf: list[str] | None, *, is_needed: bool = False
-) -> OpenSession | None:
-    """Return what starts Spark at its first call.
+    name: str, master: str | None, conf: list[str] | None, *, is_large: bool = False
+) -> OpenSession:
+    """Return what starts Spark at its first call, for a number of rows.
 
-    It is None unless Spark is needed, its place is named, or spark-submit runs the command.
+    Args:
+        name: The name of the command.
+        master: Where Spark runs.
+        conf: Settings, as key=value.
+        is_large: Whether the work is long, whatever the number of rows.
     """
     settings = parse_conf(conf)
     if master is not None and not _MASTER.fullmatch(master):  # for which Java shows a trace
@@ -124,14 +128,23 @@ def spark_opener(
             f"{master!r} is no place where Spark runs; there are local[*], spark://host:7077, "
             "yarn, k8s://host:443 and sc://host"
         )
-    if not (is_needed or master or "PYSPARK_GATEWAY_PORT" in os.environ):
-        return None
+    started: list[SparkSession] = []
+    starting = threading.Lock()
 
-    @functools.cache
-    def start() -> SparkSession:
-        from aioqless.contrib.lake.session import session
+    def start(rows: int) -> SparkSession:
+        from aioqless.contrib.lake.spark.session import session
 
-        return session(f"aioqless lake {name}", master=master, conf=settings)
+        with starting:
+            if not started:
+                started.append(
+                    session(
+                        f"aioqless lake {name}",
+                        master=master,
+                        conf=settings,
+                        is_large=is_large or rows >= _LARGE,
+                    )
+                )
+        return started[0]
 
     return start
 
@@ -139,30 +152,25 @@ def spark_opener(
 def refresh_tables(
     lake: Lake, open_session: OpenSession | None = None, *, rebuilt: Container[date] = ()
 ) -> Refreshed:
-    """Bring the tables up to date; Spark computes many events here, too, if there is a Java."""
-    from aioqless.contrib.lake.refresh import LOCAL_EVENTS, refresh
+    """Bring the tables up to date; Spark starts only if they lack events."""
+    from aioqless.contrib.lake.refresh import refresh
 
-    local_events = 0 if open_session else LOCAL_EVENTS
-    if open_session is None and (shutil.which("java") or "JAVA_HOME" in os.environ):
-        open_session = spark_opener("tables", None, None, is_needed=True)
     return refresh(
-        lake,
-        print_progress,
-        rebuilt=rebuilt,
-        open_session=open_session,
-        local_events=local_events,
+        lake, open_session or spark_opener("tables", None, None), print_progress, rebuilt=rebuilt
     )
 
 
-def open_lake(url: str, fresh: bool = False) -> Lake:
-    """Return the lake, updated first if that is asked for."""
+def open_lake(url: str) -> Lake:
+    """Return the lake."""
     from aioqless.contrib.lake.lake import Lake
-    from aioqless.contrib.lake.open_table import ConcurrentCommit
 
-    opened = Lake(url)
-    if fresh:
-        try:
-            refresh_tables(opened)
-        except ConcurrentCommit as error:
-            print_progress(f"the tables are shown as they are: {error}")
-    return opened
+    return Lake(url)
+
+
+def print_age(opened: Lake) -> None:
+    """Print how old the tables are, which a command has read."""
+    from aioqless.contrib.lake.freshness import read_freshness
+
+    for each in read_freshness(opened):
+        behind = f"; {each.missing:,} are not in the tables yet" if each.missing else ""
+        print_progress(f"{each.namespace}: events until {each.ended:%Y-%m-%d %H:%M} UTC{behind}")

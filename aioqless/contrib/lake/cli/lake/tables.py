@@ -19,8 +19,16 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.cli.presentation.printing import escape_json, print_table
 from aioqless.errors import AioqlessError
 
-from .options import Conf, LakePlace, Master, OfNamespace, Refresh, Since, Until
-from .shared import LAKE, command, open_lake, print_progress, refresh_tables, spark_opener
+from .options import Conf, LakePlace, Master, OfNamespace, Since, Until
+from .shared import (
+    LAKE,
+    command,
+    open_lake,
+    print_age,
+    print_progress,
+    refresh_tables,
+    spark_opener,
+)
 
 
 @command
@@ -62,13 +70,14 @@ def stats(
     of: OfNamespace = None,
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
     lake: LakePlace = LAKE,
-    fresh: Refresh = True,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
     from aioqless.contrib.lake.statistics import known, parse_period, read_statistics
 
     period, grouping = parse_period(since, until), known(by)
-    found = read_statistics(open_lake(lake, fresh), period, grouping, of)
+    opened = open_lake(lake)
+    found = read_statistics(opened, period, grouping, of)
+    print_age(opened)
     if as_json:
         print(escape_json(json.dumps(found, indent=2, ensure_ascii=False)))
         return
@@ -100,7 +109,6 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
     lake: LakePlace = LAKE,
-    fresh: Refresh = True,
 ) -> None:
     """Query the tables, with your query or one by name.
 
@@ -108,7 +116,7 @@ def sql(
     """
     if (query is None) == (named is None):
         raise AioqlessError("give a query, or the name of one by --named")
-    opened = open_lake(lake, fresh)
+    opened = open_lake(lake)
     import duckdb
 
     from aioqless.contrib.lake.database import open_lake_database, read_named
@@ -132,6 +140,7 @@ def sql(
             print_table(names, shown[:1000], empty="no rows")
             if len(shown) > 1000:
                 print_progress("… and more: --csv or --json has all of it")
+    print_age(opened)
 
 
 def _require_one_statement(statements: Sequence[object]) -> None:
@@ -184,14 +193,13 @@ def report(
     queue: Annotated[str | None, typer.Option(help="Only this queue; default: all.")] = None,
     of: OfNamespace = None,
     lake: LakePlace = LAKE,
-    fresh: Refresh = True,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
     from aioqless.contrib.lake.report import read_report, render
     from aioqless.contrib.lake.statistics import parse_period
 
     period = parse_period(since, until)
-    opened = open_lake(lake, fresh)
+    opened = open_lake(lake)
     print_progress("the report")
     numbers = read_report(opened, period, of, queue)
     if numbers is None:
@@ -207,6 +215,7 @@ def report(
     except OSError as error:
         raise AioqlessError(f"--out {out} can't be written: {error.strerror}") from None
     print(out)
+    print_age(opened)
 
 
 @command

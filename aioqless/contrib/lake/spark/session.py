@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -12,7 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+from aioqless.contrib.lake.spark.class_archive import archive_options, find_empty_folder
+from aioqless.contrib.lake.spark_errors import find_reason
 from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:
@@ -25,8 +27,10 @@ TRACE = (
 NEEDED = {"spark.sql.session.timeZone": "UTC"}  # timestamps mean the same on every machine
 USUAL = {
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",  # no Hive
     "spark.sql.execution.pyspark.binaryAsBytes": "true",
     "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # the files are known
     # or it asks Java five times for each column that is named, where that was
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
@@ -36,12 +40,21 @@ LOCAL = {  # listens on loopback only
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-_PACKAGE = Path(__file__).resolve().parents[2]
+_OPTIONS = "spark.driver.extraJavaOptions"
+# Compiling little and collecting in one thread is cheapest for some seconds of work.
+_SMALL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_LARGE_JAVA = ("-XX:+UseSerialGC",)
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+_PACKAGE = Path(__file__).resolve().parents[3]
 _NOT_SHIPPED = {"__pycache__", "dashboard"}
 
 
 def session(
-    name: str = "aioqless", *, master: str | None = None, conf: Mapping[str, str] | None = None
+    name: str = "aioqless",
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    is_large: bool = False,
 ) -> SparkSession:
     """The Spark session of this process, or a new one that can use the source `aioqless`.
 
@@ -50,6 +63,7 @@ def session(
         master: Where Spark runs, `local[*]` unless given; `sc://host:port` is a Spark Connect
             server. Under spark-submit, and for a session that runs already, it is theirs.
         conf: Settings that take precedence over every default.
+        is_large: Whether the work takes more than some seconds, for which Java compiles better.
 
     Raises:
         AioqlessError: Java is missing; the text says what to install.
@@ -62,7 +76,7 @@ def session(
     is_new = running is None
     with plainly():
         if running is None and not (master or "").startswith("sc://"):
-            running = _start(name, master, conf or {})
+            running = _start(name, master, conf or {}, is_large=is_large)
         else:
             if running is None:
                 running = SparkSession.builder.appName(name).remote(master or "").getOrCreate()
@@ -74,7 +88,9 @@ def session(
     return running
 
 
-def _start(name: str, master: str | None, conf: Mapping[str, str]) -> SparkSession:
+def _start(
+    name: str, master: str | None, conf: Mapping[str, str], *, is_large: bool
+) -> SparkSession:
     """Start Spark, or join the one that spark-submit started."""
     from pyspark.sql import SparkSession
 
@@ -84,17 +100,48 @@ def _start(name: str, master: str | None, conf: Mapping[str, str]) -> SparkSessi
     builder = SparkSession.builder.appName(name)
     if not is_submitted or master:
         builder = builder.master(master or "local[*]")
-    for key, value in {**USUAL, **(LOCAL if is_local else {}), **NEEDED, **conf}.items():
-        builder = builder.config(key, value)
+    settings = {**USUAL, **(LOCAL if is_local else {}), **NEEDED, **conf}
     if not is_submitted:
-        if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-            raise AioqlessError(
-                "Spark needs Java 17 or later, and there is none in JAVA_HOME or PATH: install it, "
-                "as by `apt install openjdk-17-jre-headless` or `brew install openjdk@17`"
-            )
-        if "SPARK_HOME" not in os.environ:  # the user's installation has its own configuration
-            os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
+        settings[_OPTIONS] = " ".join(_java_options(conf.get(_OPTIONS), is_large=is_large))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _java_options(given: str | None, *, is_large: bool) -> Iterator[str]:
+    """Yield the options of a new Java.
+
+    Raises:
+        AioqlessError: There is no Java.
+    """
+    java = find_java()
+    if "SPARK_HOME" not in os.environ and "SPARK_CONF_DIR" not in os.environ:
+        # An installation of the user has its own configuration. Here, an empty folder: one with
+        # files on the class path prevents an archive of classes.
+        os.environ["SPARK_CONF_DIR"] = str(find_empty_folder())
+        yield f"-Dlog4j2.configurationFile=file:{quote(str(_LOGGING))}"
+        yield from archive_options(java, _SMALL_JAVA if not is_large else _LARGE_JAVA)
+    if given is not None:
+        yield given
+    else:
+        yield from _LARGE_JAVA if is_large else _SMALL_JAVA
+
+
+def find_java() -> Path:
+    """Return the program that runs Java.
+
+    Raises:
+        AioqlessError: There is none; the text says what to install.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if not found:
+        raise AioqlessError(
+            "Spark needs Java 17 or later, and there is none in "
+            f"{f'JAVA_HOME ({home})' if home else 'PATH'}: install it, as by "
+            "`sudo apt install openjdk-17-jre-headless` or `brew install openjdk@17`"
+        )
+    return Path(found).resolve()
 
 
 def _ship_package(spark: SparkSession) -> None:
@@ -133,21 +180,3 @@ def plainly() -> Iterator[None]:
 def explain(error: BaseException) -> str:
     """Return what went wrong in Spark, in one line."""
     return f"{find_reason(str(error))} (AIOQLESS_JAVA_LOG=error shows what Spark says)"
-
-
-def find_reason(trace: str) -> str:
-    """Return what went wrong in a trace of Spark.
-
-    That is the innermost error of Python, else the messages that have a code, else the first line.
-    """
-    lines = [line.strip() for line in trace.splitlines() if line.strip()] or ["an unknown error"]
-    python = re.findall(
-        r"^\s*(?!java\.|org\.|scala\.|py4j\.)(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*Error): (.*)",
-        trace,
-        re.MULTILINE,
-    )
-    if python:
-        return str(python[-1])
-    coded = re.findall(r"\[[A-Z_.]+\] (.*?)(?: SQLSTATE: \w+|$)", trace, re.MULTILINE)
-    found = " ".join(dict.fromkeys(coded[:1] + coded[-1:])) or lines[0]
-    return re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", found)

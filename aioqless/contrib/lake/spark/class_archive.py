@@ -1,0 +1,74 @@
+"""An archive of the classes that Java loads, with which Spark starts in a third of the time.
+
+The first process that starts a Spark of this version on this Java makes it, when its Java ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pyspark import SparkContext
+from pyspark import __version__ as spark_version
+
+_NO_LOG: Final = "-Xlog:disable -Xlog:all=off"  # Java would say on stdout why it uses no archive
+_PATIENCE: Final = 60.0  # seconds for which Java may write the archive
+
+
+def archive_options(java: Path, options: Sequence[str]) -> list[str]:
+    """Return the options with which Java uses the archive, or makes it if there is none.
+
+    Args:
+        java: The program.
+        options: Its other options, on which the archive depends.
+    """
+    modules = java.parents[1] / "lib" / "modules"
+    if not modules.is_file():  # no Java that has archives
+        return []
+    about = (str(java), modules.stat().st_mtime_ns, spark_version, *options)
+    key = hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+    archive = _cache() / f"spark-{spark_version}-{key}.jsa"
+    if archive.exists():
+        return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *_NO_LOG.split()]
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        new = archive.with_name(f"{archive.name}.{os.getpid()}")
+        new.touch()
+        new.unlink()
+    except OSError:  # a home that can't be written
+        return []
+    atexit.register(_finish, new, archive)
+    return [f"-XX:ArchiveClassesAtExit={new}", *_NO_LOG.split()]
+
+
+def find_empty_folder() -> Path:
+    """Return an empty folder."""
+    folder = _cache() / "empty"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(__file__).with_name("sql")  # without a configuration
+    return folder
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aioqless"
+
+
+def _finish(new: Path, archive: Path) -> None:
+    """End Java, which writes the archive then, and put the file in its place."""
+    gateway = SparkContext._gateway  # noqa: SLF001 (pyspark ends it without waiting)
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    if active := SparkContext._active_spark_context:  # noqa: SLF001
+        active.stop()
+    gateway.shutdown()
+    process.stdin.close()
+    process.wait(_PATIENCE)
+    if new.exists():
+        new.replace(archive)
