@@ -1,6 +1,6 @@
 """The history of ended jobs: a lake of Delta tables, statistics and a report.
 
-The only package that imports pyspark; it needs `pip install "aioqless[lake]"`.
+It needs `pip install "aioqless[lake]"`.
 
 schema.py    the tables: columns, descriptions, versions
 storage.py   a folder or an object store's prefix
@@ -29,4 +29,3 @@ from aioqless.errors import require_extra
 
 with require_extra("lake"):
     import pyarrow  # noqa: F401
-    import pyspark  # noqa: F401
