@@ -10,8 +10,8 @@ import os
 import pandas as pd
 import streamlit as st
 
-from aioqless.contrib.lake.database import open_lake_database, read_named
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.read.database import open_lake_database, read_named
 
 
 def read(name: str, minutes: int = 60) -> pd.DataFrame:

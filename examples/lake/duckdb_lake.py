@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from aioqless.contrib.lake.database import NAMES, create_views, read_sql
+from aioqless.contrib.lake.read.database import NAMES, create_views, read_sql
 
 
 def connect(lake: str) -> duckdb.DuckDBPyConnection:

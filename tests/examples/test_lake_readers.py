@@ -21,8 +21,8 @@ pytest.importorskip("deltalake")
 import pyarrow as pa
 
 from aioqless.contrib.lake.backlog import store_backlog
-from aioqless.contrib.lake.database import NAMES
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.read.database import NAMES
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
 from tests.contrib.lake.lakes import EARLY, LATE, MIDNIGHT, archive, open_session, raw

@@ -16,13 +16,9 @@ position.py  how far the events of a namespace are in the lake
 event_log.py the archive's stream in Redis
 event_columns.py entries of the stream as columns
 source/      the data source `aioqless`: jobs as a table, rows as jobs
-sql/         views, checks and statistics, as SQL of DuckDB
-database.py  a database in memory that knows the tables and views of a lake
 refresh.py   plans and commits the tables of the days that have new events
-statistics.py how long jobs waited and ran and how they ended, over some days
 maintenance.py merges small files, deletes old days, erases jobs
-reconciliation.py  compares tables with events, and with Redis
-report/      a page of charts and tables
+read/        answers of DuckDB from finished tables: statistics, the report, checks, searches
 """
 
 from aioqless.errors import require_extra

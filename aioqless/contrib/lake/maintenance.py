@@ -8,7 +8,6 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from aioqless.contrib.lake.database import open_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable, condition_of
 from aioqless.contrib.lake.position import (
@@ -18,9 +17,17 @@ from aioqless.contrib.lake.position import (
     pruned_name,
     pruned_ordinal_name,
     pruned_rows_name,
+    refreshed_name,
 )
-from aioqless.contrib.lake.refresh import DERIVED, position_name
-from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
+from aioqless.contrib.lake.read.database import open_database
+from aioqless.contrib.lake.schema import (
+    DERIVED,
+    EVENTS,
+    QUARANTINE,
+    SNAPSHOTS,
+    TABLES,
+    WORKER_SNAPSHOTS,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -146,7 +153,7 @@ def _prune_table(before: date, namespace: str | None, lake: Lake, table: OpenTab
             transactions[count] = (table.transaction(count) or 0) + rows[name]
             transactions[pruned_ordinal_name(name)] = Position.of(table, name).ordinal
         if transactions and table.table.name in DERIVED:  # a refresh at work must not commit
-            transactions[position_name(name)] = table.transaction(position_name(name)) or 0
+            transactions[refreshed_name(name)] = table.transaction(refreshed_name(name)) or 0
     if rows.total():
         table.delete({each.partition for each in files if each.date < before}, transactions)
     elif transactions:
@@ -239,7 +246,7 @@ def _erase_from(database: DuckDBPyConnection, names: Collection[str], table: Ope
         if number
     }
     if table.table.name in DERIVED:  # a refresh that has read the jobs already must not commit
-        for each in map(position_name, names):
+        for each in map(refreshed_name, names):
             transactions[each] = table.transaction(each) or 0
     if found or transactions:
         partitions = {(each, day) for each, day, _ in found}

@@ -51,6 +51,11 @@ def transaction_names(namespace: str) -> dict[str, str]:
     return {each.name: f"archive:{namespace}:{each.name}" for each in fields(Position)}
 
 
+def refreshed_name(namespace: str) -> str:
+    """Return the transaction name under which a table records its last ordinal."""
+    return f"refresh:{namespace}"
+
+
 def pruned_name(namespace: str) -> str:
     """Return the transaction name under which a table records the first day that is left."""
     return f"prune:{namespace}"

@@ -23,8 +23,13 @@ from aioqless.contrib.lake.open_table import (
     OpenTable,
     Partition,
 )
-from aioqless.contrib.lake.position import erased_name, first_day, transaction_names
-from aioqless.contrib.lake.schema import EVENTS
+from aioqless.contrib.lake.position import (
+    erased_name,
+    first_day,
+    refreshed_name,
+    transaction_names,
+)
+from aioqless.contrib.lake.schema import DERIVED, EVENTS
 from aioqless.contrib.lake.spark_errors import is_file_missing
 
 if TYPE_CHECKING:
@@ -34,14 +39,6 @@ if TYPE_CHECKING:
 OpenSession: TypeAlias = Callable[[int], "SparkSession"]
 File = TypeVar("File", AddedFile, DataFile)
 
-DERIVED: Final = (
-    "gold/failures",
-    "gold/klasses",
-    "gold/tags",
-    "gold/throughput",
-    "gold/workers",
-    "silver/runs",
-)  # in the order of their commits
 _CONFLICTS: Final = 10
 
 
@@ -107,14 +104,9 @@ def _is_up_to_date(lake: Lake) -> bool:
         return False
     last = lake.table(DERIVED[-1])
     return all(
-        each.greatest["ordinal"] <= (last.transaction(position_name(each.namespace)) or 0)
+        each.greatest["ordinal"] <= (last.transaction(refreshed_name(each.namespace)) or 0)
         for each in lake.table(EVENTS).all_files
     )
-
-
-def position_name(namespace: str) -> str:
-    """Return the transaction name under which a table records its last ordinal."""
-    return f"refresh:{namespace}"
 
 
 class _Plan:
@@ -133,7 +125,7 @@ class _Plan:
         # The event of the position may be erased.
         last = opened[EVENTS].transaction(transaction_names(namespace)["ordinal"]) or 0
         self.last = max([last, *(each.greatest["ordinal"] for each in files)])
-        positions = [opened[each].transaction(position_name(namespace)) for each in DERIVED]
+        positions = [opened[each].transaction(refreshed_name(namespace)) for each in DERIVED]
         self._after = 0 if is_first else min(each or 0 for each in positions)
         newer = {each.date for each in files if each.greatest["ordinal"] > self._after}
         first = first_day(opened[EVENTS], namespace) or date.min
@@ -181,13 +173,13 @@ def _run(opened: Mapping[str, OpenTable], plans: list[_Plan], open_session: Open
     for name in DERIVED if plans else ():
         table = opened[name]
         if any(
-            (table.transaction(position_name(each.namespace)) or 0) > each.last for each in plans
+            (table.transaction(refreshed_name(each.namespace)) or 0) > each.last for each in plans
         ):
             raise ConcurrentCommit("another refresh is further")  # its rows are of later events
         table.commit(
             _choose(name, made.get(name, ()), plans),
             _choose(name, table.all_files, plans),
-            {position_name(each.namespace): each.last for each in plans},
+            {refreshed_name(each.namespace): each.last for each in plans},
         )
 
 

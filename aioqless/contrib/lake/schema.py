@@ -263,6 +263,14 @@ EVENTS: Final = "bronze/events"
 SNAPSHOTS: Final = "bronze/backlog"
 WORKER_SNAPSHOTS: Final = "bronze/worker_snapshots"
 QUARANTINE: Final = "quarantine/events"
+DERIVED: Final = (
+    "gold/failures",
+    "gold/klasses",
+    "gold/tags",
+    "gold/throughput",
+    "gold/workers",
+    "silver/runs",
+)  # in the order of their commits
 
 _BY_KLASS: Final = ("queue", "klass")
 _BY_TAG: Final = ("queue", "klass", "tag")

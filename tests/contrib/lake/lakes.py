@@ -23,11 +23,11 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from aioqless import Client, NewJob
-from aioqless.contrib.lake.database import create_views, open_database, open_lake_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import Position
-from aioqless.contrib.lake.refresh import DERIVED, refresh
-from aioqless.contrib.lake.schema import EVENTS, TABLES
+from aioqless.contrib.lake.read.database import create_views, open_database, open_lake_database
+from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.schema import DERIVED, EVENTS, TABLES
 from aioqless.contrib.lake.spark.cells import describe_groups
 from aioqless.contrib.lake.spark.session import session
 from aioqless.contrib.lake.spark.transform import GOLD, MINUTE, RUNS, make_gold, make_runs

@@ -22,12 +22,12 @@ from aioqless import Client, Settings, Worker
 from aioqless.contrib.lake import archiver as archiver_module
 from aioqless.contrib.lake import backlog, event_log
 from aioqless.contrib.lake.archiver import Archived, Archiver
-from aioqless.contrib.lake.database import fetch, open_lake_database, read_named
 from aioqless.contrib.lake.event_log import EventLog
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.maintenance import compact, erase, prune
 from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
 from aioqless.contrib.lake.position import count_missing
+from aioqless.contrib.lake.read.database import fetch, open_lake_database, read_named
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, WORKER_SNAPSHOTS
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.contrib.metrics import worker_metrics

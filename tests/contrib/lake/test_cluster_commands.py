@@ -17,7 +17,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.reconciliation import check
+from aioqless.contrib.lake.read.reconciliation import check
 from aioqless.contrib.lake.schema import EVENTS
 from tests.contrib.lake.lakes import FAST, FAST_JAVA, complete_jobs
 from tests.contrib.lake.servers import options_of, running_spark_connect

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from aioqless.contrib.job_filter import JobFilter
-from aioqless.contrib.lake.job_search import list_days, search_day
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.read.job_search import list_days, search_day
 from tests.contrib.lake.lakes import archive, event, run
 
 DAY = date(2026, 11, 21)

@@ -18,9 +18,9 @@ from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.maintenance import compact, drop_payloads, erase
 from aioqless.contrib.lake.open_table import OpenTable
-from aioqless.contrib.lake.reconciliation import check
-from aioqless.contrib.lake.refresh import DERIVED, refresh
-from aioqless.contrib.lake.schema import EVENTS, TABLES
+from aioqless.contrib.lake.read.reconciliation import check
+from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.schema import DERIVED, EVENTS, TABLES
 from aioqless.contrib.lake.storage import LakeError
 from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import TOMORROW, at, before, event, fill, open_session, raw, run

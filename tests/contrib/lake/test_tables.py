@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from aioqless.contrib.lake.database import open_database, read_named
-from aioqless.contrib.lake.refresh import DERIVED
-from aioqless.contrib.lake.schema import COUNTS, TABLES
-from aioqless.contrib.lake.statistics import add_up
+from aioqless.contrib.lake.read.database import open_database, read_named
+from aioqless.contrib.lake.read.statistics import add_up
+from aioqless.contrib.lake.schema import COUNTS, DERIVED, TABLES
 from tests.contrib.lake.lakes import (
     DAY,
     HOUR,

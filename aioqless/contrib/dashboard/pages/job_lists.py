@@ -206,8 +206,8 @@ async def _search(
 
 def _search_lake(request: PageRequest, wanted: JobFilter, text: str) -> dict[str, object]:
     """Search the lake's events of a day, or of the latest day before it."""
-    from aioqless.contrib.lake.job_search import list_days, search_day
     from aioqless.contrib.lake.lake import Lake
+    from aioqless.contrib.lake.read.job_search import list_days, search_day
 
     lake, namespace = Lake(str(request.dashboard.lake)), request.client.namespace
     first, last = wanted.read_dates(time.time())

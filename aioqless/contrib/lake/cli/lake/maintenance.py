@@ -129,8 +129,8 @@ def check(
     lake: LakePlace = LAKE,
 ) -> None:
     """Compare the tables with the events, and with Redis; exit code 1 if they differ."""
-    from aioqless.contrib.lake.reconciliation import Difference, check_redis
-    from aioqless.contrib.lake.reconciliation import check as compare
+    from aioqless.contrib.lake.read.reconciliation import Difference, check_redis
+    from aioqless.contrib.lake.read.reconciliation import check as compare
 
     opened = open_lake(lake)
     _check_namespace(opened, of)
@@ -173,7 +173,7 @@ def _check_namespace(lake: Lake, name: str | None) -> None:
 
 def _parse_first(option: str, text: str | None) -> date | None:
     """Return the first day to keep, which isn't in the future."""
-    from aioqless.contrib.lake.statistics import parse_day
+    from aioqless.contrib.lake.read.statistics import parse_day
 
     day = None if text is None else parse_day(option, text)
     if day and day > (today := datetime.now(UTC).date()):

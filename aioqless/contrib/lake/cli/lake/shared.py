@@ -169,7 +169,7 @@ def open_lake(url: str) -> Lake:
 
 def print_age(opened: Lake) -> None:
     """Print how old the tables are, which a command has read."""
-    from aioqless.contrib.lake.freshness import read_freshness
+    from aioqless.contrib.lake.read.freshness import read_freshness
 
     for each in read_freshness(opened):
         behind = f"; {each.missing:,} are not in the tables yet" if each.missing else ""

@@ -46,7 +46,7 @@ def tables(
 ) -> None:
     """Compute the tables of each day that has new events."""
     open_session = spark_opener("tables", master, conf)
-    from aioqless.contrib.lake.statistics import ALL_DAYS, parse_period
+    from aioqless.contrib.lake.read.statistics import ALL_DAYS, parse_period
 
     rebuilt = ALL_DAYS if rebuild else parse_period(since, until) if since else ()
     done = refresh_tables(open_lake(lake), open_session, rebuilt=rebuilt)
@@ -72,7 +72,7 @@ def stats(
     lake: LakePlace = LAKE,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
-    from aioqless.contrib.lake.statistics import known, parse_period, read_statistics
+    from aioqless.contrib.lake.read.statistics import known, parse_period, read_statistics
 
     period, grouping = parse_period(since, until), known(by)
     opened = open_lake(lake)
@@ -119,7 +119,7 @@ def sql(
     opened = open_lake(lake)
     import duckdb
 
-    from aioqless.contrib.lake.database import open_lake_database, read_named
+    from aioqless.contrib.lake.read.database import open_lake_database, read_named
 
     text = read_named(named) if query is None and named is not None else query or ""
     with open_lake_database(opened) as database:
@@ -195,8 +195,8 @@ def report(
     lake: LakePlace = LAKE,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
-    from aioqless.contrib.lake.report import read_report, render
-    from aioqless.contrib.lake.statistics import parse_period
+    from aioqless.contrib.lake.read.report import read_report, render
+    from aioqless.contrib.lake.read.statistics import parse_period
 
     period = parse_period(since, until)
     opened = open_lake(lake)
@@ -230,8 +230,8 @@ def status(
     lake: LakePlace = LAKE,
 ) -> None:
     """Show how far the tables are behind the archived events."""
-    from aioqless.contrib.lake.freshness import format_metrics, read_freshness
     from aioqless.contrib.lake.lake import Lake
+    from aioqless.contrib.lake.read.freshness import format_metrics, read_freshness
 
     found = read_freshness(Lake(lake))
     now = datetime.now(UTC)

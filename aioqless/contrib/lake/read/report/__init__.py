@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from aioqless.contrib.lake.database import fetch, open_lake_database, read_sql
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import whole_of
-from aioqless.contrib.lake.statistics import Period, add_up
+from aioqless.contrib.lake.read.database import fetch, open_lake_database, read_sql
+from aioqless.contrib.lake.read.statistics import Period, add_up
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

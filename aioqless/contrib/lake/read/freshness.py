@@ -10,8 +10,8 @@ from typing import Final
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import whole_of
-from aioqless.contrib.lake.refresh import DERIVED, position_name
-from aioqless.contrib.lake.schema import EVENTS
+from aioqless.contrib.lake.position import refreshed_name
+from aioqless.contrib.lake.schema import DERIVED, EVENTS
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def read_freshness(lake: Lake) -> list[Freshness]:
         for each in files:
             last[each.namespace] = max(last[each.namespace], each.greatest["ordinal"])
         positions = {
-            name: min(each.transaction(position_name(name)) or 0 for each in derived)
+            name: min(each.transaction(refreshed_name(name)) or 0 for each in derived)
             for name in last
         }
         newer = {

@@ -16,17 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from aioqless.client import Client
-from aioqless.contrib.lake.database import (
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.position import Position, erased_name, first_day, refreshed_name
+from aioqless.contrib.lake.read.database import (
     NAMES,
     create_views,
     fetch,
     open_database,
     open_lake_database,
 )
-from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.position import Position, erased_name, first_day
-from aioqless.contrib.lake.refresh import DERIVED, position_name
-from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
+from aioqless.contrib.lake.schema import DERIVED, EVENTS, QUARANTINE
 from aioqless.contrib.lake.storage import LakeError
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ def _register_namespace(database: DuckDBPyConnection, lake: Lake, namespace: str
     )
     database.execute("CREATE TEMP TABLE refreshed (name VARCHAR, ordinal BIGINT)")
     for name in DERIVED:
-        ordinal = opened[name].transaction(position_name(namespace)) or 0
+        ordinal = opened[name].transaction(refreshed_name(namespace)) or 0
         database.execute("INSERT INTO refreshed VALUES (?, ?)", [name, ordinal])
 
 

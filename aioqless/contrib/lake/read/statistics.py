@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from aioqless.contrib.lake.database import fetch, open_lake_database, read_sql
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.read.database import fetch, open_lake_database, read_sql
 from aioqless.contrib.lake.schema import COUNTS
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import msgspec
 
 from aioqless.client.job.summaries import JobSummary
 from aioqless.contrib.job_filter import JobFilter
-from aioqless.contrib.lake.database import fetch, open_lake_database
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.read.database import fetch, open_lake_database
 from aioqless.contrib.lake.schema import EVENTS
 
 _MAX_DATA: Final = 2000  # bytes, as in lists of Redis' jobs
