@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,16 @@ def refresh_beside(
     return refresh(lake, open_session).events
 
 
-@pytest.mark.parametrize("at_once", [0, 2**20])
-@pytest.mark.parametrize("is_read", [True, False])
-@pytest.mark.parametrize("others", [{"a"}, set()])
+ERASURES = [*product(({"a"}, set()), (True, False), (0, 2**20))]
+
+
+@pytest.mark.parametrize(
+    ("others", "is_read", "at_once"),
+    [
+        pytest.param(*each, marks=() if number in (0, 3) else pytest.mark.long)
+        for number, each in enumerate(ERASURES)
+    ],
+)
 def test_a_refresh_while_a_job_is_erased_does_not_commit_it(
     lake: Lake, others: set[str], is_read: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,7 +72,17 @@ def interrupt() -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("table", DERIVED)
+FIRST, LAST = DERIVED[1], DERIVED[-1]  # after one commit, and after all others
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        FIRST,
+        LAST,
+        *(pytest.param(each, marks=pytest.mark.long) for each in (DERIVED[0], *DERIVED[2:-1])),
+    ],
+)
 def test_refresh_that_was_killed_before_any_commit_is_continued(
     lake: Lake, filled: Lake, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
