@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders that use more than one processor: two tests of a group at once would slow down each other,
-# and both would create their shared fixtures.
+# Tests that use more than one processor, by how their names begin: two of a group at once would
+# slow down each other, and both would create their shared fixtures.
 HEAVY = (
-    ("tests/chaos", "tests/contrib/dashboard", "tests/examples", "tests/soak"),
-    ("tests/contrib/lake",),
+    ("tests/chaos/", "tests/contrib/dashboard/", "tests/examples/", "tests/soak/"),
+    (  # commands, each of which starts a Spark of its own
+        "tests/contrib/lake/test_archive_command.py",
+        "tests/contrib/lake/test_commands.py",
+        "tests/contrib/lake/test_maintenance_commands.py",
+        "tests/contrib/lake/test_pages.py",
+        "tests/contrib/lake/test_proof.py",
+        "tests/contrib/lake/test_put_command.py",
+        "tests/contrib/lake/test_report.py",
+    ),
+    ("tests/contrib/lake/",),  # one Spark for all
 )
 
 
@@ -27,10 +36,5 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]
 def group_of(nodeid: str) -> int:
     """Return the number of a test's group; the highest number means no group."""
     return next(
-        (
-            number
-            for number, folders in enumerate(HEAVY)
-            if any(nodeid.startswith(f"{folder}/") for folder in folders)
-        ),
-        len(HEAVY),
+        (number for number, names in enumerate(HEAVY) if nodeid.startswith(names)), len(HEAVY)
     )
