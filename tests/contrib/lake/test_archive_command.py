@@ -72,7 +72,7 @@ def test_missing_credentials_are_one_line_without_the_logs_of_the_store(
     refused = subprocess.run(
         [sys.executable, *command],
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert refused.returncode == 1
     (line,) = refused.stderr.splitlines()

@@ -79,7 +79,7 @@ def run(line: str, folder: Path) -> str:
     if program == "aioqless":
         words = ["-m", "aioqless", *words]
     return subprocess.run(
-        [sys.executable, *words], stdout=subprocess.PIPE, text=True, check=True, timeout=60
+        [sys.executable, *words], stdout=subprocess.PIPE, text=True, check=True, timeout=300
     ).stdout
 
 
