@@ -142,7 +142,7 @@ class Consumer:
         return [run.job.jid for run in self._runner.abandoned]
 
     async def release_abandoned(self) -> None:
-        """Release the abandoned jobs, or log those that Redis doesn't take back in time."""
+        """Release the abandoned jobs; log each that Redis refuses or doesn't release in time."""
         until = asyncio.get_running_loop().time() + OUTCOME_TIMEOUT
         for run in self._runner.abandoned:
             if run.job.settled or run.stopped_by != "shutdown":
@@ -159,7 +159,7 @@ class Consumer:
                     "job.outcome_dropped",
                     **run.log_fields,
                     outcome="released",
-                    why=str(error) or f"Redis did not take it back in {OUTCOME_TIMEOUT:g} s",
+                    why=str(error) or f"Redis did not answer within {OUTCOME_TIMEOUT:g} s",
                 )
 
     @contextlib.asynccontextmanager
@@ -221,7 +221,7 @@ class AnyWorker(ABC):
         self.settings = shared.settings
         self._client = client
         self._shared = shared
-        self._releases = False
+        self._releasing = False
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
@@ -308,9 +308,9 @@ class AnyWorker(ABC):
 
         For a process that exits right after: their code still runs.
         """
-        self._releases = True
+        self._releasing = True
         await asyncio.gather(*(consumer.release_abandoned() for consumer in self._consumers))
-        self._releases = False
+        self._releasing = False
 
     @property
     def healthy(self) -> bool:
@@ -329,9 +329,9 @@ class AnyWorker(ABC):
 
     @property
     def waits_for_redis(self) -> bool:
-        """Whether outcomes are not stored yet. From any thread."""
+        """Whether outcomes are not stored yet, or jobs not released. From any thread."""
         runs = self._shared.running.by_jid.copy().values()
-        return self._releases or any(run.ended and not run.job.settled for run in runs)
+        return self._releasing or any(run.ended and not run.job.settled for run in runs)
 
     @property
     def dropped_outcomes(self) -> bool:

@@ -63,7 +63,7 @@ def main() -> None:
         run_command(lake, "archive", "--namespace", client.namespace, *spark)
         run_command(lake, "tables", *spark)
         run_command(lake, "stats", "--by", "queue,klass")
-        run_command(lake, "report", "--no-refresh", "--out", str(page))
+        run_command(lake, "report", "--out", str(page))
     except AioqlessError as error:
         sys.exit(str(error))
     say(f"Look at {page.resolve().as_uri()}")

@@ -97,7 +97,7 @@ def example_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleRun
 
 
 def test_help_is_printed_without_spark() -> None:
-    """The commands that the example runs are tested with the lake's own tests."""
+    """The whole example is a long test, which CI runs."""
     command = [sys.executable, "-m", "examples.lake", "--help"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 0 and "--pages" in ran.stdout, ran.stderr

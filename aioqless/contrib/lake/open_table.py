@@ -538,7 +538,7 @@ def _open(table: Table, storage: Storage, version: int) -> OpenTable:
 def conform(
     rows: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, str] | None = None
 ) -> pa.RecordBatch:
-    """Return rows with these columns; those that they lack are constants, or null."""
+    """Return rows in this schema; columns that they lack are constants, or null."""
     columns = []
     for each in schema:
         if each.name in rows.schema.names:

@@ -129,7 +129,7 @@ def make_entries(
 
 
 def set_up(spark: SparkSession, rows: int) -> int:
-    """Set how Spark plans queries of so many rows; return the number of tasks of a shuffle."""
+    """Set up a session for this number of rows; return the number of tasks after a shuffle."""
     tasks = max(_FEW_TASKS, rows // _TASK_ROWS)
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
     spark.conf.set("spark.sql.adaptive.enabled", str(rows >= _MANY_ROWS).lower())
