@@ -37,6 +37,7 @@ async def test_executors_use_a_packed_environment(client: Client, tmp_path: Path
     await run(sys.executable, "-m", "venv", environment)
     await run(environment / "bin/pip", "install", "-q", ".", *PACKED)
     await run(environment / "bin/venv-pack", "-q", "-p", environment, "-o", packed)
+    (tmp_path / "environment").symlink_to(environment)  # in which the driver's Java plans
     conf = options_of({**LOCAL_SPARK, "spark.executor.memory": "1g"})
     submit = (
         *(SPARK_HOME / "bin/spark-submit", "--master", "local-cluster[2,1,1024]", *conf),
