@@ -224,9 +224,15 @@ async def die_in_step(stage: Stage) -> None:
 
 
 async def end_in_cursor(stage: Stage) -> None:
-    await stage.add("items", 1.0, count=4 * len(stage.processes.of("worker")))
-    await asyncio.sleep(stage.chance.uniform(0.2, 0.6))
-    await stage.processes.end(stage.processes.any("worker"))
+    jids = await stage.add("items", 1.0, count=4 * len(stage.processes.of("worker")))
+    worker = stage.processes.any("worker")
+    with contextlib.suppress(TimeoutError):  # together with other faults, they may not begin
+        async with asyncio.timeout(10):
+            while (began := stage.processes.worker_with("position", jids)) is None:  # noqa: ASYNC110  its process is another
+                await asyncio.sleep(0.02)
+            worker = began
+            await asyncio.sleep(stage.chance.uniform(0, 0.4))
+    await stage.processes.end(worker)
 
 
 async def cut_readers(stage: Stage) -> None:

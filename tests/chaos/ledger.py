@@ -64,13 +64,13 @@ class Ledger:
         return True
 
 
-def read(folder: Path) -> list[Note]:
-    """Yield the records of all processes in the order of their times."""
-    return sorted(_lines(folder), key=lambda note: note.at)
+def read(folder: Path, process: str = "*") -> list[Note]:
+    """Return the records in the order of their times, of all processes or of `worker-<pid>`."""
+    return sorted(_lines(folder, process), key=lambda note: note.at)
 
 
-def _lines(folder: Path) -> Iterator[Note]:
-    for file in folder.glob("*.ledger"):
+def _lines(folder: Path, process: str) -> Iterator[Note]:
+    for file in folder.glob(f"{process}.ledger"):
         for line in file.read_bytes().splitlines():
             at, what, *values = msgspec.json.decode(line)
             yield Note(at, what, tuple(values))

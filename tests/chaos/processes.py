@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.chaos.ledger import read
 from tests.chaos.producer import QUEUE
 
 GRACE = 1.0
@@ -145,6 +146,16 @@ class Processes:
     def _note_end(self, member: Member, code: int) -> None:
         if code not in EXPECTED:
             self.ends.append(f"{member.role} {member.number} ended with {code}")
+
+    def worker_with(self, what: str, jids: list[str]) -> Member | None:
+        """Return a worker whose process has noted `what` of one of the jobs."""
+        for member in self.of("worker"):
+            if member.process is None or member.process.poll() is not None:
+                continue
+            notes = read(self.folder, f"worker-{member.process.pid}")
+            if any(note.what == what and note.values[0] in jids for note in notes):
+                return member
+        return None
 
     async def end(self, member: Member) -> None:
         """Send SIGTERM, and wait until the process has ended."""

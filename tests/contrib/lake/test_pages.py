@@ -39,6 +39,7 @@ NOT_RUN: Final = {
     "spark-submit": "tests/contrib/lake/test_spark_submit.py",
     "python -m venv": "tests/contrib/lake/test_spark_submit.py",
     "env/bin/": "tests/contrib/lake/test_spark_submit.py",
+    "ln -s": "tests/contrib/lake/test_spark_submit.py",
 }
 
 
