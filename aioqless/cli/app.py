@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, iscoroutinefunction, signature
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from aioqless.cli.connect import Act, run_with_client
 from aioqless.cli.help import INTRODUCTION
 from aioqless.cli.options import Namespace, Partitions, Url
+
+if TYPE_CHECKING:
+    from aioqless.client import Client
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
@@ -36,6 +38,13 @@ class Section(StrEnum):
     QUEUES = "Manage queues and workers"
     RUN = "Run"
     ADMIN = "Administer"
+
+
+class Act(Protocol):
+    """What a command does with a client, after it has checked its arguments."""
+
+    def __call__(self, client: Client, /) -> Awaitable[None]:
+        """Do it."""
 
 
 class App(typer.Typer):
@@ -75,6 +84,8 @@ def _connected(
 
     @wraps(run)
     def connect(*, url: str | None, namespace: str, partitions: int | None, **given: Any) -> None:
+        from aioqless.cli.connect import run_with_client  # commands without a client start faster
+
         if (act := prepare(**given)) is not None:
             run_with_client(url, namespace, act, partitions)
 

@@ -7,21 +7,19 @@ import contextlib
 import getpass
 import os
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from redis.exceptions import RedisError
 
+from aioqless.cli.options import PARTITIONS_VARIABLE
 from aioqless.client import Client, acting_as, extensions
 from aioqless.errors import AioqlessError
 from aioqless.redis.cluster import uses_shard_channels
 from aioqless.store import Keys
 
 T = TypeVar("T")
-Act: TypeAlias = Callable[[Client], Awaitable[None]]  # what a command does with a client
 
 PARTITIONS_TIMEOUT = 1.0  # seconds for Redis to say whether a namespace has partitions
-
-PARTITIONS_VARIABLE = "AIOQLESS_PARTITIONS"
 
 
 def run_with_client(
@@ -70,19 +68,6 @@ async def check_unpartitioned(client: Client) -> None:
         raise AioqlessError(
             f"namespace {name!r} has {int(count)} partitions: give their number by --partitions "
             f"{int(count)}, or set {PARTITIONS_VARIABLE}={int(count)}"
-        )
-
-
-def check_one_partition(namespace: str) -> None:
-    """Refuse to show a whole namespace where only one partition can be shown.
-
-    Raises:
-        AioqlessError: The environment says that it has partitions, and none of them is named.
-    """
-    if os.environ.get(PARTITIONS_VARIABLE) and "{" not in namespace:
-        raise AioqlessError(
-            f"this works on one partition at a time: name one by --namespace, such as "
-            f"'{namespace}{{...}}'; `aioqless partitions --each` lists them"
         )
 
 

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_option
-from aioqless.cli.connect import Act
 from aioqless.cli.options import DryRun, Json
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.client import Client

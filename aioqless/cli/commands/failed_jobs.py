@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_group, complete_queue
-from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import find_job, select_jids
 from aioqless.cli.json_input import edit_json, read_data, validate_json
 from aioqless.cli.options import (

@@ -9,9 +9,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_failed_jid, complete_tag
-from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import find_job, quote, select_jids
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import (

@@ -7,9 +7,8 @@ from typing import Annotated, cast
 
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_filter
-from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import (
     explain_unknown_name,
     explain_unsearched,

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import check_one_partition
-from aioqless.cli.options import Namespace
+from aioqless.cli.options import Namespace, check_one_partition
 from aioqless.errors import AioqlessError
 
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_queue, complete_worker
-from aioqless.cli.connect import Act
 from aioqless.cli.presentation.printing import print_text
 from aioqless.cli.presentation.suggestions import await_command, describe_unknown_queue
 from aioqless.client import Client

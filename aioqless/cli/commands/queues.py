@@ -8,8 +8,7 @@ from typing import Annotated, get_args
 import msgspec
 import typer
 
-from aioqless.cli.app import Section, app
-from aioqless.cli.connect import Act
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.options import Count, DryRun, Json, Offset, QueueName, Yes
 from aioqless.cli.presentation.formatting import format_duration, pluralize
 from aioqless.cli.presentation.missing_nodes import report_missing

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import App, Section, app
-from aioqless.cli.connect import Act
+from aioqless.cli.app import Act, App, Section, app
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import Data, Json, QueueName, Yes
 from aioqless.cli.presentation.formatting import format_duration

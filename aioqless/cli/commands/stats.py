@@ -10,9 +10,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_queue
-from aioqless.cli.connect import Act
 from aioqless.cli.options import Json
 from aioqless.cli.presentation.formatting import (
     format_duration,

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import check_one_partition, run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, Url
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, Url, check_one_partition
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.runtime import log

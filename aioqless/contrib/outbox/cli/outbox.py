@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Section, app
-from aioqless.cli.connect import Act
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.options import LogJson, LogLevel, Poll
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aioqless.cli.app import Section, app
-from aioqless.cli.connect import Act
+from aioqless.cli.app import Act, Section, app
 from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:

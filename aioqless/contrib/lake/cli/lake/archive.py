@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aioqless.cli.connect import make_client
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.cli.presentation.formatting import format_duration
-from aioqless.client.archive import ArchiveState
 from aioqless.runtime import standard_streams
 
 from .options import Conf, LakePlace, Master
 from .shared import LAKE, command, namespaces_of, print_progress, refresh_tables, spark_opener
 
 if TYPE_CHECKING:
+    from aioqless.client.archive import ArchiveState
     from aioqless.contrib.lake.archiver import Archived, Archiver
     from aioqless.contrib.lake.lake import Lake
 
@@ -34,6 +33,10 @@ Entries = Annotated[
     typer.Option(
         help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
     ),
+]
+Every = Annotated[
+    float | None,
+    typer.Option(help="Repeat at this interval, in seconds; default: once.", min=0.1),
 ]
 TakeOver = Annotated[
     bool,
@@ -48,10 +51,7 @@ def archive(
     url: Url = None,
     namespace: Namespace = "ql",
     lake: LakePlace = LAKE,
-    every: Annotated[
-        float | None,
-        typer.Option(help="Repeat at this interval, in seconds; default: once.", min=0.1),
-    ] = None,
+    every: Every = None,
     entries: Entries = 100_000,
     take_over: TakeOver = False,
     partitions: Partitions = None,
@@ -104,32 +104,36 @@ def run(
     url: Url = None,
     namespace: Namespace = "ql",
     lake: LakePlace = LAKE,
-    every: Annotated[
-        float, typer.Option(help="The interval of archiving, in seconds.", min=0.1)
-    ] = 60.0,
+    every: Every = None,
     entries: Entries = 100_000,
     take_over: TakeOver = False,
     partitions: Partitions = None,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Archive and compute the tables continuously, in one Spark application.
+    """Archive and compute the tables, once or continuously, in one Spark application.
 
-    A snapshot of the queues is taken each minute.
+    With --every, a snapshot of the queues is taken each minute.
 
     A second SIGTERM ends it at once.
     """
-    open_session = spark_opener("run", master, conf, is_large=True)
+    open_session = spark_opener("run", master, conf, is_large=every is not None)
     from aioqless.contrib.lake.archiver import Archiver, repeat
     from aioqless.contrib.lake.open_table import ConcurrentCommit
 
     standard_streams.protect()  # how far it is, on standard error
     stop = _stop_event()
-    made = open_when_reachable(lake, stop)
+    made = open_when_reachable(lake, stop if every is not None else None)
     archivers = [
         Archiver(made, open_session, url, each, entries=entries, report=print_progress)
         for each in namespaces_of(namespace, partitions)
     ]
+    if every is None:
+        for each in archivers:
+            each.once(stop, take_over=take_over)
+        refresh_tables(made, open_session)
+        _print_done([each.done for each in archivers])
+        return
     for each in archivers:
         each.check(take_over)
 
@@ -189,6 +193,8 @@ def _run_all(
 
 
 async def _state(url: str | None, namespace: str, partitions: int | None) -> ArchiveState:
+    from aioqless.cli.connect import make_client
+
     async with make_client(url, namespace, partitions) as client:
         return await client.archive.state()
 

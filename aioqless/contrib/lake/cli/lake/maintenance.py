@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aioqless import validation
-from aioqless.cli.connect import make_client
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Partitions, Url
-from aioqless.client import Client
 from aioqless.errors import AioqlessError
 
 from .options import LakePlace, OfNamespace
@@ -136,6 +134,8 @@ def check(
     _check_namespace(opened, of)
     found = compare(opened, of, print_progress, checks)
     if redis:
+        from aioqless.cli.connect import make_client
+
         today = datetime.now(UTC).date()
 
         async def compare_with_redis() -> list[Difference]:
@@ -152,6 +152,8 @@ def check(
 
 async def _has_entries(url: str | None, namespace: str) -> bool:
     """Return whether the archive's stream has entries."""
+    from aioqless.client import Client
+
     async with Client(url, namespace=namespace) as client:
         return (await client.archive.state()).length > 0
 
