@@ -49,6 +49,21 @@ def test_no_python_function_is_between_a_source_and_the_writer(
         assert not OPAQUE.search(plan), plan
 
 
+def test_jobs_in_the_interface_of_spark_say_which_tables_they_make(
+    spark: SparkSession, lake: Lake
+) -> None:
+    archive(lake, *random_events(random.Random(2), 20))
+    refresh(lake, open_session)
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # noqa: SLF001  # type: ignore[union-attr]
+    found = {jobs.apply(number).description().getOrElse(None) for number in range(4)}
+    assert found == {
+        "silver/runs of 20 events",
+        "gold/klasses, gold/tags, gold/workers of 20 events",
+        "gold/failures of 20 events",
+        "gold/throughput of 20 events",
+    }
+
+
 def test_files_have_statistics_and_are_read_by_their_days(lake: Lake, tmp_path: Path) -> None:
     archive(lake, *random_events(random.Random(3), 20))
     refresh(lake, open_session)

@@ -11,6 +11,7 @@ from pyspark import __version__ as spark_version
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
 )
@@ -52,6 +53,18 @@ class AioqlessSource(DataSource):
             options = parse_options(archive_source.ArchiveOptions, self.options)
             return archive_source.ArchiveReader(options, columns.names)
         return jobs.JobReader(parse_options(LoadOptions, self.options), columns)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of `spark.readStream`, of the archive only.
+
+        Raises:
+            ValueError: It is asked for another table.
+        """
+        if self.options.get("path") != "archive":
+            raise ValueError("only the archive is a stream: readStream…load('archive')")
+        options = parse_options(archive_source.ArchiveOptions, self.options)
+        names = select_columns(schema, self._table()).names
+        return archive_source.ArchiveStreamReader(options, names)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of `DataFrame.write`."""

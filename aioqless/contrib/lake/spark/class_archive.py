@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pyspark import SparkContext
+from pyspark import __file__ as spark_file
 from pyspark import __version__ as spark_version
 
 _NO_LOG: Final = "-Xlog:disable -Xlog:all=off"  # Java would say on stdout why it uses no archive
@@ -29,7 +30,8 @@ def archive_options(java: Path, options: Sequence[str]) -> list[str]:
     modules = java.parents[1] / "lib" / "modules"
     if not modules.is_file():  # no Java that has archives
         return []
-    about = (str(java), modules.stat().st_mtime_ns, spark_version, *options)
+    jars = (os.environ.get("SPARK_HOME") or spark_file, Path(spark_file).stat().st_mtime_ns)
+    about = (str(java), modules.stat().st_mtime_ns, spark_version, *jars, *options)
     key = hashlib.sha256(repr(about).encode()).hexdigest()[:16]
     archive = _cache() / f"spark-{spark_version}-{key}.jsa"
     if archive.exists():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ROWS: Final = 65_536  # of a batch
-_OPENING: Final = 2**18  # bytes that could be read while a file is opened
+_OPENING: Final = 2**16  # bytes that could be read while a file is opened
 
 
 def read_files(
@@ -50,6 +50,7 @@ def read_files(
     schema = pa.schema([table.schema.field(name) for name in columns])
     if storage.is_local and not re.search(r"[{}*?]", storage.url):  # in which Spark sees patterns
         spark.conf.set("spark.sql.files.maxPartitionBytes", str(task_bytes))
+        spark.conf.set("spark.sql.files.openCostInBytes", str(_OPENING))
         return (
             spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False))
             .option("basePath", f"file://{storage.url}")

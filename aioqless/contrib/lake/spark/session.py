@@ -56,7 +56,7 @@ def session(
     conf: Mapping[str, str] | None = None,
     is_large: bool = False,
 ) -> SparkSession:
-    """The Spark session of this process, or a new one that can use the source `aioqless`.
+    """The Spark session of this process, or a new one; it can use the source `aioqless`.
 
     Args:
         name: The name of the application.
@@ -68,9 +68,22 @@ def session(
     Raises:
         AioqlessError: Java is missing; the text says what to install.
     """
-    from pyspark.sql import SparkSession
-
     from aioqless.contrib.lake.source import register
+
+    spark = open_session(name, master=master, conf=conf, is_large=is_large)
+    register(spark)
+    return spark
+
+
+def open_session(
+    name: str,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    is_large: bool = False,
+) -> SparkSession:
+    """As `session`, but without the source, for which Spark starts a process."""
+    from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     is_new = running is None
@@ -84,7 +97,6 @@ def session(
                 running.conf.set(key, value)
         if is_new:
             _ship_package(running)
-    register(running)
     return running
 
 
@@ -144,10 +156,20 @@ def find_java() -> Path:
     return Path(found).resolve()
 
 
+def is_connect(spark: SparkSession) -> bool:
+    """Whether a session is a client of a Spark Connect server."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def name_jobs(spark: SparkSession, text: str) -> None:
+    """Give the next jobs of this thread a description in Spark's UI; a Connect server has none."""
+    if not is_connect(spark):
+        spark.sparkContext.setJobDescription(text)
+
+
 def _ship_package(spark: SparkSession) -> None:
     """Send this package to executors, which have its dependencies, unless they run where it is."""
-    is_connect = type(spark).__module__.startswith("pyspark.sql.connect.")
-    if not is_connect and (spark.sparkContext.master or "").partition("[")[0] == "local":
+    if not is_connect(spark) and (spark.sparkContext.master or "").partition("[")[0] == "local":
         return
     archive = Path(tempfile.mkdtemp(prefix="aioqless-")) / "aioqless.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -155,7 +177,7 @@ def _ship_package(spark: SparkSession) -> None:
             within = path.relative_to(_PACKAGE.parent)
             if path.is_file() and not _NOT_SHIPPED & set(within.parts):
                 file.write(path, within)
-    if is_connect:
+    if is_connect(spark):
         spark.addArtifacts(str(archive), pyfile=True)
     else:
         spark.sparkContext.addPyFile(str(archive))

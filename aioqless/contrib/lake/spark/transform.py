@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aioqless.contrib.lake.open_table import AddedFile, DataFile, OpenTable, Partition
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from aioqless.contrib.lake.source import register
 from aioqless.contrib.lake.spark.cells import SORTED, describe_groups
 from aioqless.contrib.lake.spark.delta_source import read_files
 from aioqless.contrib.lake.spark.delta_write import KEYS, write_files
+from aioqless.contrib.lake.spark.session import name_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,6 +87,7 @@ def make_tables(
     for each in events:
         days[each.partition] += each.rows
     runs = make_runs(spark, frame(EVENTS, events, EVENT_COLUMNS["runs"]))
+    name_jobs(spark, f"{RUNS} of {rows:,} events")
     made = write_files(runs, {RUNS: opened[RUNS]})
     files = made[RUNS]
     for name, tables in GOLD.items():
@@ -97,6 +100,7 @@ def make_tables(
             is_divided=max(days.values()) > _TASK_ROWS,
         )
         make = describe_groups if name == "groups" else iter
+        name_jobs(spark, f"{', '.join(tables)} of {rows:,} events")
         made |= write_files(found, {table: opened[table] for table in tables}, make)
     return made
 
@@ -117,6 +121,7 @@ def make_entries(
         quarantine: The table of the others.
         quarantined: The number of an entry up to which rejected ones are left out.
     """
+    register(spark)
     rows = (
         spark.read.format("aioqless")
         .options(**options)
@@ -125,6 +130,7 @@ def make_entries(
         .selectExpr("*", f"if(problem IS NULL, '{EVENTS}', '{QUARANTINE}') AS _table")
         .sortWithinPartitions(*KEYS, "ordinal")
     )
+    name_jobs(spark, f"entries of the archive to {EVENTS}, {QUARANTINE}")
     return write_files(rows, {EVENTS: events, QUARANTINE: quarantine})
 
 

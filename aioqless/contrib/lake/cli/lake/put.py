@@ -64,13 +64,16 @@ def put(
     check_one_partition(namespace)
     open_session = spark_opener("put", master, conf)
     from aioqless.contrib.lake.row_files import read_rows
+    from aioqless.contrib.lake.source import register
 
     given = {
         **{"url": url, "namespace": namespace, "queue": queue, "klass": klass},
         **{"priority": priority, "delay": delay, "retries": retries, "tags": tags, "batch": batch},
         **{"maxDepth": max_depth, "rejects": rejects, "dropNulls": "true"},
     }
-    rows = read_rows(open_session(0), file, kind=format, schema=schema)
+    spark = open_session(0)
+    register(spark)
+    rows = read_rows(spark, file, kind=format, schema=schema)
     print_progress(f"putting the rows of {file}")
     counts = _write(rows, {name: str(each) for name, each in given.items() if each is not None})
     print(f"{counts['put']:,} put, {counts['existing']:,} existed, {counts['rejected']:,} rejected")

@@ -132,12 +132,12 @@ def spark_opener(
     starting = threading.Lock()
 
     def start(rows: int) -> SparkSession:
-        from aioqless.contrib.lake.spark.session import session
+        from aioqless.contrib.lake.spark.session import open_session
 
         with starting:
             if not started:
                 started.append(
-                    session(
+                    open_session(
                         f"aioqless lake {name}",
                         master=master,
                         conf=settings,
