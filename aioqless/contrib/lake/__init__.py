@@ -17,6 +17,7 @@ event_log.py the archive's stream in Redis
 event_columns.py entries of the stream as columns
 source/      the data source `aioqless`: jobs as a table, rows as jobs
 refresh.py   plans and commits the tables of the days that have new events
+erasure.py   erases jobs and tags from rows
 maintenance.py merges small files, deletes old days, erases jobs
 read/        answers of DuckDB from finished tables: statistics, the report, checks, searches
 """

@@ -102,7 +102,7 @@ def erase(
             print_progress(f"archiving what is in the stream of {each}")
             Archiver(opened, open_session, url, each, report=print_progress).once()
     refresh_tables(opened, open_session)
-    days = erase_jobs(opened, jids, namespace, print_progress, tags=tags)
+    days = erase_jobs(opened, open_session, jids, namespace, print_progress, tags=tags)
     what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
     print(
         f"{days:,} days of tables written again without "
