@@ -1,6 +1,6 @@
 """The history of ended jobs: a lake of Delta tables, statistics and a report.
 
-It needs `pip install "aioqless[lake]"`.
+`pip install "aioqless[lake]"` brings what makes tables, `"aioqless[lake-read]"` what reads them.
 
 schema.py    the tables: columns, descriptions, versions
 storage.py   a folder or an object store's prefix
@@ -12,6 +12,7 @@ row_files.py files of rows that are put as jobs
 archiver.py  moves the archive's stream into the lake, each entry exactly once
 batch.py     a batch of the stream, as ranges that tasks read
 backlog.py   snapshots of the queues
+period.py    days that options name
 position.py  how far the events of a namespace are in the lake
 event_log.py the archive's stream in Redis
 event_columns.py entries of the stream as columns

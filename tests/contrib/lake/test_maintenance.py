@@ -17,8 +17,8 @@ from aioqless.contrib.lake.backlog import store_backlog
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.maintenance import compact, drop_payloads, erase, prune
 from aioqless.contrib.lake.open_table import AddedFile
+from aioqless.contrib.lake.period import ALL_DAYS
 from aioqless.contrib.lake.read.reconciliation import check, check_redis
-from aioqless.contrib.lake.read.statistics import ALL_DAYS
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import DERIVED, EVENTS, QUARANTINE, SNAPSHOTS, TABLES
 from aioqless.contrib.lake.spark import transform

@@ -175,7 +175,7 @@ def _check_namespace(lake: Lake, name: str | None) -> None:
 
 def _parse_first(option: str, text: str | None) -> date | None:
     """Return the first day to keep, which isn't in the future."""
-    from aioqless.contrib.lake.read.statistics import parse_day
+    from aioqless.contrib.lake.period import parse_day
 
     day = None if text is None else parse_day(option, text)
     if day and day > (today := datetime.now(UTC).date()):
