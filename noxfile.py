@@ -117,7 +117,7 @@ def desk(session: nox.Session) -> None:
 @nox.session
 def lake(session: nox.Session) -> None:
     """Archive the site audit's runs to Delta tables, with a report; needs Java 17 or later."""
-    install(session, extras="[private-redis,lake]")
+    install(session, extras="[private-redis,lake,lake-read]")
     session.run("python", "-m", "examples.lake", *session.posargs)
 
 
@@ -180,7 +180,7 @@ def readers(session: nox.Session) -> None:
 
     Some of these need older packages than the other tools.
     """
-    install(session, "readers", extras="[private-redis,lake]")
+    install(session, "readers", extras="[private-redis,lake,lake-read]")
     session.run(
         "python",
         "-m",
@@ -199,7 +199,7 @@ def lowest(session: nox.Session) -> None:
     extras = project["project"]["optional-dependencies"]
     wanted = [
         *project["project"]["dependencies"],
-        *(each for name in extras if name != "lake" for each in extras[name]),
+        *(each for name in extras if not name.startswith("lake") for each in extras[name]),
     ]
     oldest = [each.replace(">=", "==") for each in wanted if not each.startswith("aioqless[")]
     session.install("-e", ".", *oldest, *nox.project.dependency_groups(project, "smoke-tests"))

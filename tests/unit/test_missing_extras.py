@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 import typer
@@ -89,6 +90,23 @@ def test_command_with_the_command_line_names_its_missing_extra_in_one_line(
     done = run(*words.split(), extra="cli", environment=environment)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == missing(package, extra)
+
+
+@pytest.mark.parametrize(
+    ("extra", "package", "other", "own", "foreign"),
+    [
+        pytest.param("lake", "duckdb", "lake-read", "tables", "stats"),
+        pytest.param("lake-read", "pyspark", "lake", "stats", "archive --url redis://127.0.0.1:1"),
+    ],
+)
+def test_lake_is_written_without_duckdb_and_read_without_spark(
+    extra: str, package: str, other: str, own: str, foreign: str, tmp_path: Path
+) -> None:
+    lake = ("--lake", str(tmp_path))
+    done = run("lake", *own.split(), *lake, extra=extra)
+    assert done.returncode == 1 and done.stderr.startswith("aioqless: there is no lake at")
+    done = run("lake", *foreign.split(), *lake, extra=extra)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", missing(package, other))
 
 
 def missing(package: str, extra: str) -> str:

@@ -44,6 +44,7 @@ IMPORTED = {
     "reload": "import watchfiles",
     "sentry": "import aioqless.contrib.telemetry.sentry",
     "lake": "import aioqless.contrib.lake",
+    "lake-read": "import aioqless.contrib.lake.read.database",
     "sqlalchemy": "import aioqless.contrib.outbox",
     "top": "import aioqless.contrib.top",
     "web": "import aioqless.contrib.dashboard.web_server",

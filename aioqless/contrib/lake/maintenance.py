@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
+import pyarrow as pa
+
+from aioqless.contrib.lake.erasure import COLUMNS, Erasure
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable, condition_of
+from aioqless.contrib.lake.open_table import (
+    AddedFile,
+    ConcurrentCommit,
+    OpenTable,
+    Partition,
+    condition_of,
+)
 from aioqless.contrib.lake.position import (
     Position,
     erased_name,
@@ -19,7 +28,7 @@ from aioqless.contrib.lake.position import (
     pruned_rows_name,
     refreshed_name,
 )
-from aioqless.contrib.lake.read.database import open_database
+from aioqless.contrib.lake.refresh import OpenSession
 from aioqless.contrib.lake.schema import (
     DERIVED,
     EVENTS,
@@ -28,29 +37,12 @@ from aioqless.contrib.lake.schema import (
     TABLES,
     WORKER_SNAPSHOTS,
 )
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from aioqless.contrib.lake.spark_errors import detect_deleted_files
 
 VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have; the most in Delta
 LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
 _PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
 _ATTEMPTS: Final = 5
-_BATCH: Final = 50_000  # rows
-# By a column of a table: whether a row goes, and what the column is without references to the
-# erased. A rejected entry, `raw`, is JSON.
-_GOES: Final = {
-    "jid": "jid IN (SELECT unnest(getvariable('jids')))",
-    "tag": "tag IN (SELECT unnest(getvariable('tags')))",
-    "raw": "TRY_CAST(raw AS JSON)->>'jid' IN getvariable('jids') OR list_has_any("
-    "TRY_CAST(TRY_CAST(TRY_CAST(raw AS JSON)->>'tags' AS JSON) AS VARCHAR[]), getvariable('tags'))",
-}
-_KEPT: Final = {
-    "depends": "list_filter(depends, lambda each: each NOT IN getvariable('jids'))",
-    "spawned_from": "CASE WHEN spawned_from NOT IN getvariable('jids') THEN spawned_from END",
-    "tags": "list_filter(tags, lambda each: each NOT IN getvariable('tags'))",
-    "samples": "list_filter(samples, lambda each: each.jid NOT IN getvariable('jids'))",
-}
 
 
 def compact(
@@ -174,6 +166,7 @@ def _drop_columns(
 
 def erase(
     lake: Lake,
+    open_session: OpenSession,
     jids: Collection[str],
     namespace: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
@@ -189,6 +182,7 @@ def erase(
 
     Args:
         lake: The lake.
+        open_session: Returns a Spark session; not called if no table has the jobs or tags.
         jids: The jobs.
         namespace: The namespace of the jobs; all unless given.
         progress: Called with a line of text for each table.
@@ -203,18 +197,15 @@ def erase(
     erased = younger = 0
     files = (each for name in TABLES for each in lake.table(name).files(within=namespace))
     names = {each.namespace for each in files}
-    with open_database() as database:
-        for name, values in (("jids", jids), ("tags", tags)):
-            texts = ", ".join("'" + each.replace("'", "''") + "'" for each in values)
-            database.execute(f"SET VARIABLE {name} = [{texts}]::VARCHAR[]")
-        for name in TABLES:
-            days = 0
-            if name not in (SNAPSHOTS, WORKER_SNAPSHOTS):  # these have no jobs
-                days = _change(lake, name, partial(_erase_from, database, names))
-            if days:
-                progress(f"{name}: {days:,} days")
-            younger += lake.table(name).delete_files(0)
-            erased += days
+    erasure = Erasure(frozenset(jids), frozenset(tags))
+    for name in TABLES:
+        days = 0
+        if name not in (SNAPSHOTS, WORKER_SNAPSHOTS):  # these have no jobs
+            days = _change(lake, name, partial(_erase_from, erasure, open_session, names))
+        if days:
+            progress(f"{name}: {days:,} days")
+        younger += lake.table(name).delete_files(0)
+        erased += days
     if younger:
         progress(
             f"{younger:,} files of killed or running processes may have the jobs, in no table: "
@@ -223,45 +214,43 @@ def erase(
     return erased
 
 
-def _erase_from(database: DuckDBPyConnection, names: Collection[str], table: OpenTable) -> int:
-    """Replace the days of a table that have any of the erased; return their number."""
-    columns = table.schema.names
-    goes = _join(f"({text})" for name, text in _GOES.items() if name in columns)
-    kept = {name: text for name, text in _KEPT.items() if name in columns}
-    changes = _join(f"{text} IS DISTINCT FROM {name}" for name, text in kept.items())
-    entries = f"count(ordinal) FILTER ({goes})" if "ordinal" in columns else "0"
-    database.register(
-        "rows", table.rows({each.partition for each in table.all_files if each.namespace in names})
-    )
-    found: Any = database.execute(
-        f"SELECT namespace, date, {entries} FROM rows GROUP BY ALL "
-        f"HAVING count(*) FILTER ({goes} OR {changes}) > 0"
-    ).fetchall()
-    erased = Counter[str]()
-    for each, _, number in found:
-        erased[each] += number
-    transactions = {
-        erased_name(each): (table.transaction(erased_name(each)) or 0) + number
-        for each, number in erased.items()
-        if number
-    }
+def _erase_from(
+    erasure: Erasure, open_session: OpenSession, names: Collection[str], table: OpenTable
+) -> int:
+    """Write the days of a table again that have any of the erased; return their number."""
+    files = [each for each in table.all_files if each.namespace in names]
+    days = {each for each in {file.partition for file in files} if _has_any(erasure, table, each)}
+    removed, added = [each for each in files if each.partition in days], list[AddedFile]()
+    if removed:
+        from aioqless.contrib.lake.spark.transform import rewrite
+
+        with detect_deleted_files():
+            spark = open_session(sum(each.rows for each in removed))
+            added = rewrite(spark, table, removed, erasure)
+    transactions = dict[str, int]()
+    if "ordinal" in table.schema.names:
+        erased = Counter[str]()
+        for each in removed:
+            erased[each.namespace] += each.rows
+        for new in added:
+            erased[new.namespace] -= new.rows
+        for name in (name for name, entries in erased.items() if entries):
+            count = erased_name(name)
+            transactions[count] = (table.transaction(count) or 0) + erased[name]
     if table.table.name in DERIVED:  # a refresh that has read the jobs already must not commit
-        for each in map(refreshed_name, names):
-            transactions[each] = table.transaction(each) or 0
-    if found or transactions:
-        partitions = {(each, day) for each, day, _ in found}
-        database.register("rows", table.rows(partitions))
-        replaced = ", ".join(f"{text} AS {name}" for name, text in kept.items())
-        rows = database.execute(
-            f"SELECT * {f'REPLACE ({replaced})' if kept else ''} FROM rows WHERE NOT ({goes})"
-        )
-        table.replace(rows.to_arrow_reader(_BATCH), partitions, transactions)
-    return len(found)
+        for name in map(refreshed_name, names):
+            transactions[name] = table.transaction(name) or 0
+    if removed or transactions:
+        table.commit(added, removed, transactions)
+    return len(days)
 
 
-def _join(conditions: Iterable[str]) -> str:
-    """Return the condition that any of these is true; null is false."""
-    return " OR ".join(f"coalesce({each}, false)" for each in conditions) or "false"
+def _has_any(erasure: Erasure, table: OpenTable, day: Partition) -> bool:
+    """Whether a day of a table has any of the erased."""
+    schema = pa.schema([each for each in table.schema if each.name in COLUMNS])
+    if not schema.names:
+        return False
+    return any(erasure.erase_from(rows) is not rows for rows in table.scan({day}, schema))
 
 
 def _change(lake: Lake, name: str, change: Callable[[OpenTable], int]) -> int:

@@ -242,7 +242,7 @@ class OpenTable:
         chosen = [each for each in self.all_files if each.partition in partitions]
         if sum(each.size for each in chosen) <= _READ_AT_ONCE:
             found, size = list[pa.RecordBatch](), 0
-            for batch in self._scan(partitions, self.schema):
+            for batch in self.scan(partitions, self.schema):
                 found.append(batch)
                 size += batch.nbytes
                 if size > _KEPT_AT_ONCE:
@@ -263,11 +263,12 @@ class OpenTable:
         schema = self.schema
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
-        return pa.Table.from_batches(list(self._scan(partitions, schema, where)), schema)
+        return pa.Table.from_batches(list(self.scan(partitions, schema, where)), schema)
 
-    def _scan(
+    def scan(
         self, partitions: Collection[Partition], schema: pa.Schema, where: str = "true"
     ) -> Iterator[pa.RecordBatch]:
+        """Yield rows of some partitions in a schema, some at a time; see `read`."""
         if not partitions:
             return
         stored = {each.name for each in self.delta.schema().fields}
@@ -295,7 +296,19 @@ class OpenTable:
         Raises:
             ConcurrentCommit: Another process committed under one of these names.
         """
-        self._write(rows, transactions, mode="append", schema_mode="merge")
+        schema = self.schema
+        batches = [conform(each, schema) for each in rows]
+        self._change(
+            lambda properties: write_deltalake(
+                self.delta,
+                pa.RecordBatchReader.from_batches(schema, batches),
+                mode="append",
+                schema_mode="merge",
+                commit_properties=properties,
+                writer_properties=_WRITTEN,
+            ),
+            transactions,
+        )
 
     def commit(
         self,
@@ -329,50 +342,6 @@ class OpenTable:
             self.delta.update_incremental()
 
         self._change(commit, transactions)
-
-    def replace(
-        self,
-        rows: Iterable[pa.RecordBatch],
-        partitions: Collection[Partition],
-        transactions: Mapping[str, int] | None = None,
-    ) -> None:
-        """Replace all rows of some partitions in one commit; see `append`."""
-        if partitions:
-            predicate = condition_of(partitions)
-            self._write(rows, transactions, mode="overwrite", predicate=predicate)
-        else:
-            self.append((), transactions)
-
-    def _write(
-        self,
-        rows: Iterable[pa.RecordBatch],
-        transactions: Mapping[str, int] | None,
-        **how: Any,
-    ) -> None:
-        schema, failures = self.schema, list[Exception]()
-
-        def conform_rows() -> Iterator[pa.RecordBatch]:
-            try:
-                yield from (conform(each, schema) for each in rows)
-            except Exception as error:  # of which delta-rs would leave the text only
-                failures.append(error)
-                raise
-
-        try:
-            self._change(
-                lambda properties: write_deltalake(
-                    self.delta,
-                    pa.RecordBatchReader.from_batches(schema, conform_rows()),
-                    commit_properties=properties,
-                    writer_properties=_WRITTEN,
-                    **how,
-                ),
-                transactions,
-            )
-        except LakeError:
-            if failures:
-                raise failures[0] from None
-            raise
 
     def delete(
         self, partitions: Collection[Partition], transactions: Mapping[str, int] | None = None

@@ -30,7 +30,7 @@ from aioqless.contrib.lake.position import (
     transaction_names,
 )
 from aioqless.contrib.lake.schema import DERIVED, EVENTS
-from aioqless.contrib.lake.spark_errors import is_file_missing
+from aioqless.contrib.lake.spark_errors import detect_deleted_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -164,12 +164,8 @@ def _run(opened: Mapping[str, OpenTable], plans: list[_Plan], open_session: Open
         from aioqless.contrib.lake.spark.transform import make_tables
 
         spark = open_session(sum(each.rows for each in files))
-        try:
+        with detect_deleted_files():
             made = make_tables(spark, opened, files)
-        except Exception as error:
-            if not is_file_missing(error):
-                raise
-            raise ConcurrentCommit("another process deleted files of the lake meanwhile") from None
     for name in DERIVED if plans else ():
         table = opened[name]
         if any(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aioqless.contrib.lake.open_table import ConcurrentCommit
 
 
 def find_reason(trace: str) -> str:
@@ -23,6 +27,12 @@ def find_reason(trace: str) -> str:
     return re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", found)
 
 
-def is_file_missing(error: BaseException) -> bool:
-    """Whether Spark found that a file isn't there any more."""
-    return bool(re.search(r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFound|NotFound", str(error)))
+@contextmanager
+def detect_deleted_files() -> Iterator[None]:
+    """Raise ConcurrentCommit if Spark finds that a file isn't there any more."""
+    try:
+        yield
+    except Exception as error:
+        if not re.search(r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFound|NotFound", str(error)):
+            raise
+        raise ConcurrentCommit("another process deleted files of the lake meanwhile") from None

@@ -463,7 +463,7 @@ async def test_archiving_goes_on_after_entries_were_rejected_erased_and_pruned(
     await place.add("bad", ended="5")
     await place.archive("a", "b")
     lake = Lake(place.root)
-    erase(lake, ["a"])
+    erase(lake, open_session, ["a"])
     await place.archive("c")
     prune(lake, datetime.now(UTC).date() + timedelta(days=1))
     await place.end("d")
@@ -540,7 +540,7 @@ async def test_files_that_an_erasure_deletes_meanwhile_are_not_damaged(
     await place.archive("a", "b")
     await place.end("c")
     lake = Lake(place.root)
-    before(monkeypatch, OpenTable, "_find_damaged_files", lambda: erase(lake, ["a"]))
+    before(monkeypatch, OpenTable, "_find_damaged_files", lambda: erase(lake, open_session, ["a"]))
     assert await place.once() == Archived(batches=1, events=1)
 
 

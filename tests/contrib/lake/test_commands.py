@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.maintenance import compact
-from aioqless.contrib.lake.read.statistics import Period, parse_period
+from aioqless.contrib.lake.period import Period, parse_period
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import EVENTS
 from tests.contrib.lake.conftest import RunLakeCommand

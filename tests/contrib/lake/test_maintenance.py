@@ -5,21 +5,20 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from aioqless import Client
-from aioqless.contrib.lake import open_table
 from aioqless.contrib.lake.backlog import store_backlog
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.maintenance import compact, drop_payloads, erase, prune
 from aioqless.contrib.lake.open_table import AddedFile
+from aioqless.contrib.lake.period import ALL_DAYS
 from aioqless.contrib.lake.read.reconciliation import check, check_redis
-from aioqless.contrib.lake.read.statistics import ALL_DAYS
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import DERIVED, EVENTS, QUARANTINE, SNAPSHOTS, TABLES
 from aioqless.contrib.lake.spark import transform
@@ -96,7 +95,7 @@ def test_erased_job_and_tag_are_in_no_file_of_the_lake(lake: Lake) -> None:
     compact(lake)
     counts = contents(lake)["gold/klasses"]
     assert len(view(lake, "paths")) == 1
-    assert erase(lake, [PERSONAL], tags=[TAG]) >= 4
+    assert erase(lake, open_session, [PERSONAL], tags=[TAG]) >= 4
     assert not any(each in text for text in texts(lake) for each in (PERSONAL, TAG))
     assert {row.jid: row.tags for row in raw(lake, "silver/runs")} == {"other": ["x"], "child": []}
     assert contents(lake)["gold/klasses"] == counts
@@ -105,8 +104,22 @@ def test_erased_job_and_tag_are_in_no_file_of_the_lake(lake: Lake) -> None:
     assert (failures["count"], [sample.jid for sample in failures.samples]) == (2, ["other"])
     (child,) = [row for row in view(lake, "jobs") if row.jid == "child"]
     assert child.depends == child.stages[0].depends == ["other"] and child.spawned_from is None
-    assert erase(lake, [PERSONAL], tags=[TAG]) == 0
+    assert erase(lake, open_session, [PERSONAL], tags=[TAG]) == 0
     assert not raw(lake, QUARANTINE) and check(lake) == []
+
+
+def test_an_erasure_of_what_no_table_has_changes_nothing_and_starts_no_spark(
+    filled: Lake,
+) -> None:
+    versions = {name: filled.table(name).version for name in (EVENTS, QUARANTINE)}
+    before = contents(filled)
+
+    def refuse(rows: int) -> SparkSession:
+        raise AssertionError(f"Spark is started for {rows} rows")
+
+    assert erase(filled, refuse, ["none"], tags=["none"]) == 0
+    assert {name: filled.table(name).version for name in versions} == versions
+    assert contents(filled) == before
 
 
 def refresh_beside(
@@ -126,25 +139,25 @@ def refresh_beside(
     return refresh(lake, open_session).events
 
 
-ERASURES = [*product(({"a"}, set()), (True, False), (0, 2**20))]
-
-
 @pytest.mark.parametrize(
-    ("others", "is_read", "at_once"),
+    ("others", "is_read"),
     [
-        pytest.param(*each, marks=() if number in (0, 3) else pytest.mark.long)
-        for number, each in enumerate(ERASURES)
+        pytest.param({"a"}, True),
+        pytest.param(set(), False),
+        pytest.param({"a"}, False, marks=pytest.mark.long),
+        pytest.param(set(), True, marks=pytest.mark.long),
     ],
 )
 def test_a_refresh_while_a_job_is_erased_does_not_commit_it(
-    lake: Lake, others: set[str], is_read: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, others: set[str], is_read: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The refresh has read the files that are deleted, or is about to; few rows, or many."""
-    monkeypatch.setattr(open_table, "_READ_AT_ONCE", at_once)
+    """The refresh has read the files that are deleted, or is about to."""
     for jid in (*others, PERSONAL):
         archive(lake, event(jid, run(0, 1, 2)))
     other = Lake(lake.url)
-    done = refresh_beside(monkeypatch, lake, lambda: erase(other, [PERSONAL]), is_read=is_read)
+    done = refresh_beside(
+        monkeypatch, lake, lambda: erase(other, open_session, [PERSONAL]), is_read=is_read
+    )
     assert done == len(others)
     assert {row.jid for row in raw(lake, "silver/runs")} == others
 
@@ -162,7 +175,7 @@ def test_days_that_are_pruned_while_a_refresh_computes_them_stay_away(
 def test_sums_of_days_of_which_all_events_were_erased_go_when_they_are_computed_again(
     filled: Lake,
 ) -> None:
-    erase(filled, ["a", "b", "c", "d", "e", "other", "never"])
+    erase(filled, open_session, ["a", "b", "c", "d", "e", "other", "never"])
     assert dates(filled, "gold/klasses") == {TODAY, TOMORROW}
     refresh(filled, open_session, rebuilt=ALL_DAYS)
     assert {row.namespace for row in raw(filled, "gold/klasses")} == {"cancelled"}
@@ -172,7 +185,7 @@ def test_sums_of_days_of_which_all_events_were_erased_go_when_they_are_computed_
 def test_an_erasure_leaves_snapshots_of_queues_as_they_are(filled: Lake) -> None:
     row = {"queue": "mail", "depends": 3, "namespace": "ql", "date": TODAY}
     store_backlog(filled, {SNAPSHOTS: pa.RecordBatch.from_pylist([row], TABLES[SNAPSHOTS].schema)})
-    assert erase(filled, ["a"], tags=["x"]) > 0
+    assert erase(filled, open_session, ["a"], tags=["x"]) > 0
     assert [each.depends for each in raw(filled, SNAPSHOTS)] == [3]
 
 
@@ -183,7 +196,7 @@ def test_an_erasure_reports_files_of_killed_processes_that_it_can_not_delete_yet
     shutil.copy(
         next(Path(filled.url).glob("silver/runs/*/*/*.parquet")), f"{filled.url}/silver/runs"
     )
-    erase(filled, ["a"], progress=lines.append)
+    erase(filled, open_session, ["a"], progress=lines.append)
     assert lines[-1].startswith("1 files of killed or running processes may have the jobs")
 
 
@@ -201,7 +214,7 @@ def test_check_finds_a_doubled_event_and_a_missing_one(filled: Lake) -> None:
     table.append(table.read(day, where="ordinal = 1").to_batches())
     found = {each.check: each.row for each in check(filled, "ql")}
     assert found["entries"] == {"expected": 6, "found": 7}
-    table.replace(table.read(day, where="ordinal > 1").to_batches(), day)
+    table.delta.delete("ordinal = 1")
     found = {each.check: each.row for each in check(filled, "ql")}
     assert found["numbers"] == {"expected": 6, "found": 5}
 

@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from aioqless.contrib.lake import refresh as module
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
+from aioqless.contrib.lake.period import ALL_DAYS
 from aioqless.contrib.lake.read.reconciliation import check
-from aioqless.contrib.lake.read.statistics import ALL_DAYS
 from aioqless.contrib.lake.refresh import Refreshed, refresh
 from aioqless.contrib.lake.schema import DERIVED, EVENTS
 from tests.contrib.lake.lakes import (

@@ -14,8 +14,8 @@ import pytest
 from playwright.async_api import expect
 
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.period import Period
 from aioqless.contrib.lake.read.report import Report, format_change, read_report, render
-from aioqless.contrib.lake.read.statistics import Period
 from tests.contrib.dashboard.conftest import browsing
 from tests.contrib.lake.lakes import DAY, HOUR, TODAY, at, event, fail, fill, run
 

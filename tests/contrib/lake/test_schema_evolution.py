@@ -174,7 +174,7 @@ def test_a_column_that_the_user_added_is_kept_with_its_values_in_other_days(lake
     fill(lake, *(event(jid, run(3, 4, 5), date=TOMORROW) for jid in "bc"))
     compact(lake)
     drop_payloads(lake, TOMORROW + timedelta(days=1))
-    erase(lake, ["b"])
+    erase(lake, open_session, ["b"])
     for table in (EVENTS, RUNS):
         assert {row.jid: row.team for row in raw(lake, table)} == {"a": "billing", "c": None}
         assert lake.table(table).schema.names[-1] == "team"

@@ -16,7 +16,7 @@ from tests.contrib.lake.lakes import complete_jobs
 from tests.contrib.lake.servers import LOCAL_SPARK, SPARK_HOME, options_of
 
 PROGRAM = Path("examples/lake/spark_submit.py").absolute()
-PACKED = ("pyarrow", "deltalake", "duckdb", "pandas<3", "venv-pack")
+PACKED = ("pyarrow", "deltalake", "pandas<3", "venv-pack")
 
 
 async def run(*command: object, folder: Path | None = None, **environment: str) -> str:

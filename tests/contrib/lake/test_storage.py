@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from deltalake.exceptions import CommitFailedError
 
 from aioqless.contrib.lake import open_table
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
+from aioqless.contrib.lake.open_table import AddedFile, ConcurrentCommit, DataFile, OpenTable
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.storage import LakeError, locate
 from tests.contrib.lake.lakes import TODAY as DAY
@@ -90,29 +91,38 @@ def test_rows_are_read_as_written_whatever_the_path_and_namespace(
     assert ordinals(table) == [0, 1, 3, 4, 5, 6, 100]
 
 
-def test_partitions_are_chosen_replaced_and_deleted_in_one_commit(place: str) -> None:
+def add_of(file: DataFile) -> AddedFile:
+    """A file of a table as one that is added to it."""
+    statistics = json.dumps({"numRecords": file.rows})
+    return AddedFile(file.path, file.size, file.rows, file.namespace, file.date, statistics)
+
+
+def test_files_are_chosen_exchanged_and_deleted_in_one_commit(place: str) -> None:
     lake = Lake(place, create=True)
     table = append(lake, (1, "it's {é}", DAY), (2, "ql", NEXT_DAY), (3, "ql", DAY))
     assert [ordinals(table, **each) for each in (
         {"namespace": "ql"}, {"dates": [DAY]}, {"namespace": "none"}
     )] == [[2, 3], [1, 3], []]  # fmt: skip
     version = table.version
-    table.replace(rows((4, "it's {é}", DAY)), {("it's {é}", DAY), ("new", DAY)}, {"refresh": 3})
-    assert (ordinals(table), table.version) == ([2, 3, 4], version + 1)
+    (odd,), (later,) = table.files("it's {é}"), table.files("ql", [NEXT_DAY])
+    table.commit([], [odd, later], {"refresh": 2})
+    table.commit([add_of(odd)], table.files("ql"), {"refresh": 3})
+    assert (ordinals(table), table.version) == ([1], version + 2)
     assert (table.transaction("refresh"), table.transaction("other")) == (3, None)
-    table.replace([], set(), {"refresh": 4})
-    table.delete({("ql", DAY)}, {"prune": 1})
-    assert (ordinals(table), table.version) == ([2, 4], version + 3)
+    table.commit([add_of(later)], transactions={"refresh": 4})
+    table.delete({("it's {é}", DAY)}, {"prune": 1})
+    assert (ordinals(table), table.version) == ([2], version + 4)
     assert (table.transaction("refresh"), table.transaction("prune")) == (4, 1)
-    table.replace([], {("ql", NEXT_DAY)})
-    assert ordinals(Lake(place).table(TABLE)) == [4]
+    table.commit([], transactions={"refresh": 5})
+    assert ordinals(Lake(place).table(TABLE)) == [2]
+    assert Lake(place).table(TABLE).transaction("refresh") == 5
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda table: table.append([], {"archive:ql": 5}),
-        lambda table: table.replace(rows((3, "ql", DAY)), {("ql", DAY)}),
+        lambda table: table.commit([], table.files("ql", [DAY])),
         lambda table: table.set_property("a", "1"),
     ],
 )

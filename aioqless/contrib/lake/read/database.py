@@ -17,6 +17,10 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import ConcurrentCommit
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.storage import LakeError
+from aioqless.errors import require_extra
+
+with require_extra("lake-read"):
+    import duckdb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +57,11 @@ def read_named(name: str) -> str:
     return file.read_text("utf-8")
 
 
+def count_statements(text: str) -> int:
+    """Return the number of statements in SQL."""
+    return len(duckdb.extract_statements(text))
+
+
 @contextmanager
 def open_database() -> Iterator[DuckDBPyConnection]:
     """Yield an empty database, which has the functions of `macros.sql`.
@@ -60,8 +69,6 @@ def open_database() -> Iterator[DuckDBPyConnection]:
     Raises:
         ConcurrentCommit: Another process deleted files that are read.
     """
-    import duckdb
-
     # DuckDB 2 recommends relations, which return rows much slower in DuckDB 1.
     warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
     with TemporaryDirectory(prefix="aioqless-") as folder, duckdb.connect() as database:

@@ -18,8 +18,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from aioqless.contrib.lake.open_table import AddedFile, DataFile, conform
-from aioqless.contrib.lake.schema import PARTITION_COLUMNS, Table
+from aioqless.contrib.lake.open_table import AddedFile, DataFile, OpenTable, conform
+from aioqless.contrib.lake.schema import PARTITION_COLUMNS
 from aioqless.contrib.lake.storage import Storage
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ _OPENING: Final = 2**16  # bytes that could be read while a file is opened
 
 def read_files(
     spark: SparkSession,
-    table: Table,
-    storage: Storage,
+    table: OpenTable,
     files: Sequence[DataFile | AddedFile],
     columns: Sequence[str],
     task_bytes: int,
@@ -42,12 +41,12 @@ def read_files(
     Args:
         spark: The session.
         table: The table of the files.
-        storage: Where the table is.
         files: At least one.
         columns: The names.
         task_bytes: The size of the files that a task reads, about.
     """
-    schema = pa.schema([table.schema.field(name) for name in columns])
+    declared, storage = table.schema, table.storage
+    schema = pa.schema([declared.field(name) for name in columns])
     if storage.is_local and not re.search(r"[{}*?]", storage.url):  # in which Spark sees patterns
         spark.conf.set("spark.sql.files.maxPartitionBytes", str(task_bytes))
         spark.conf.set("spark.sql.files.openCostInBytes", str(_OPENING))

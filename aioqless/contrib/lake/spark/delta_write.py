@@ -63,8 +63,8 @@ class Target:
     @classmethod
     def of(cls, table: OpenTable) -> Target:
         """Return a table as a target."""
-        declared = [pa.field(each.name, each.type) for each in table.table.columns]
-        return cls(table.storage, pa.schema(declared), table.table.statistics)
+        stored = [each for each in table.schema if each.name not in PARTITION_COLUMNS]
+        return cls(table.storage, pa.schema(stored), table.table.statistics)
 
 
 def write_files(

@@ -7,7 +7,7 @@ columns of the events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
 from aioqless.contrib.lake.source import register
 from aioqless.contrib.lake.spark.cells import SORTED, describe_groups
 from aioqless.contrib.lake.spark.delta_source import read_files
-from aioqless.contrib.lake.spark.delta_write import KEYS, write_files
+from aioqless.contrib.lake.spark.delta_write import KEYS, Batches, write_files
 from aioqless.contrib.lake.spark.session import name_jobs
 
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ def make_tables(
     task_bytes = max(_LEAST_BYTES, min(_MOST_BYTES, size // tasks + 1))
 
     def frame(table: str, files: Sequence[DataFile | AddedFile], columns: Sequence[str]) -> Any:
-        opened_table = opened[table]
-        return read_files(
-            spark, opened_table.table, opened_table.storage, files, columns, task_bytes
-        )
+        return read_files(spark, opened[table], files, columns, task_bytes)
 
     days = Counter[Partition]()
     for each in events:
@@ -132,6 +129,29 @@ def make_entries(
     )
     name_jobs(spark, f"entries of the archive to {EVENTS}, {QUARANTINE}")
     return write_files(rows, {EVENTS: events, QUARANTINE: quarantine})
+
+
+def rewrite(
+    spark: SparkSession,
+    table: OpenTable,
+    files: Sequence[DataFile],
+    change: Callable[[Batches], Batches],
+) -> list[AddedFile]:
+    """Have tasks write the rows of files again, changed; return files that no version has yet.
+
+    Args:
+        spark: The session.
+        table: The table.
+        files: At least one.
+        change: Changes rows, but neither their order nor by what they are sorted.
+    """
+    name = table.table.name
+    rows = (
+        read_files(spark, table, files, table.schema.names, _MOST_BYTES)
+        .selectExpr("*", f"'{name}' AS _table")
+        .sortWithinPartitions(*KEYS, *table.table.order)
+    )
+    return write_files(rows, {name: table}, change)[name]
 
 
 def set_up(spark: SparkSession, rows: int) -> int:

@@ -102,7 +102,7 @@ def erase(
             print_progress(f"archiving what is in the stream of {each}")
             Archiver(opened, open_session, url, each, report=print_progress).once()
     refresh_tables(opened, open_session)
-    days = erase_jobs(opened, jids, namespace, print_progress, tags=tags)
+    days = erase_jobs(opened, open_session, jids, namespace, print_progress, tags=tags)
     what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
     print(
         f"{days:,} days of tables written again without "
@@ -175,7 +175,7 @@ def _check_namespace(lake: Lake, name: str | None) -> None:
 
 def _parse_first(option: str, text: str | None) -> date | None:
     """Return the first day to keep, which isn't in the future."""
-    from aioqless.contrib.lake.read.statistics import parse_day
+    from aioqless.contrib.lake.period import parse_day
 
     day = None if text is None else parse_day(option, text)
     if day and day > (today := datetime.now(UTC).date()):

@@ -46,7 +46,7 @@ def tables(
 ) -> None:
     """Compute the tables of each day that has new events."""
     open_session = spark_opener("tables", master, conf)
-    from aioqless.contrib.lake.read.statistics import ALL_DAYS, parse_period
+    from aioqless.contrib.lake.period import ALL_DAYS, parse_period
 
     rebuilt = ALL_DAYS if rebuild else parse_period(since, until) if since else ()
     done = refresh_tables(open_lake(lake), open_session, rebuilt=rebuilt)
@@ -72,7 +72,8 @@ def stats(
     lake: LakePlace = LAKE,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
-    from aioqless.contrib.lake.read.statistics import known, parse_period, read_statistics
+    from aioqless.contrib.lake.period import parse_period
+    from aioqless.contrib.lake.read.statistics import known, read_statistics
 
     period, grouping = parse_period(since, until), known(by)
     opened = open_lake(lake)
@@ -117,15 +118,20 @@ def sql(
     if (query is None) == (named is None):
         raise AioqlessError("give a query, or the name of one by --named")
     opened = open_lake(lake)
-    import duckdb
-
-    from aioqless.contrib.lake.read.database import open_lake_database, read_named
+    from aioqless.contrib.lake.read.database import (
+        count_statements,
+        open_lake_database,
+        read_named,
+    )
 
     text = read_named(named) if query is None and named is not None else query or ""
     with open_lake_database(opened) as database:
         for each in values or ():
             database.execute(f"SET VARIABLE {_parse_value(each, text)}")
-        _require_one_statement(duckdb.extract_statements(text))
+        if (number := count_statements(text)) != 1:
+            raise ValueError(
+                f"give one SQL statement (got {number}): only one answer can be printed"
+            )
         answer = database.execute(text)
         names = [column[0] for column in answer.description or ()]
         rows = itertools.chain.from_iterable(iter(partial(answer.fetchmany, 1000), []))
@@ -141,13 +147,6 @@ def sql(
             if len(shown) > 1000:
                 print_progress("… and more: --csv or --json has all of it")
     print_age(opened)
-
-
-def _require_one_statement(statements: Sequence[object]) -> None:
-    if len(statements) != 1:
-        raise ValueError(
-            f"give one SQL statement (got {len(statements)}): only one answer can be printed"
-        )
 
 
 def _parse_value(value: str, query: str) -> str:
@@ -195,8 +194,8 @@ def report(
     lake: LakePlace = LAKE,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
+    from aioqless.contrib.lake.period import parse_period
     from aioqless.contrib.lake.read.report import read_report, render
-    from aioqless.contrib.lake.read.statistics import parse_period
 
     period = parse_period(since, until)
     opened = open_lake(lake)

@@ -16,12 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import whole_of
+from aioqless.contrib.lake.period import Period
 from aioqless.contrib.lake.read.database import fetch, open_lake_database, read_sql
-from aioqless.contrib.lake.read.statistics import Period, add_up
+from aioqless.contrib.lake.read.statistics import add_up
+from aioqless.errors import require_extra
+
+with require_extra("lake-read"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
