@@ -16,8 +16,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aioqless import Client
+from aioqless.contrib.lake.archiver import Archiver
 from tests.cli.conftest import restored_process, run_main
-from tests.contrib.lake.lakes import ask, complete_jobs
+from tests.contrib.lake.lakes import ask, before, complete_jobs
 from tests.pages import ROOT, blocks
 
 LAKE: Final = ROOT / "docs" / "lake.md"
@@ -84,14 +85,10 @@ def run(line: str, folder: Path) -> str:
     ).stdout
 
 
-def run_until_archived(line: str) -> None:
-    """Run an archiver until it has committed a batch, then send SIGTERM."""
-    command = [sys.executable, "-m", *shlex.split(line)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        assert any("batch up to entry" in text for text in process.stderr)
-        process.send_signal(signal.SIGTERM)
-    assert process.returncode == 0
+def run_until_archived(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run an archiver until it has committed a batch, when it gets SIGTERM."""
+    before(monkeypatch, Archiver, "_note", lambda: signal.raise_signal(signal.SIGTERM))
+    assert "1 events in 1 batches" in run(line, folder)
 
 
 async def put(client: Client, *jids: str) -> None:
@@ -100,7 +97,7 @@ async def put(client: Client, *jids: str) -> None:
 
 
 def test_commands_of_the_lake_run_in_the_order_of_the_page(
-    folder: Path, spark: SparkSession
+    folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(lambda client: put(client, *ERASED))
     printed: dict[str, str] = {}
@@ -108,7 +105,7 @@ def test_commands_of_the_lake_run_in_the_order_of_the_page(
         if "--every" in line:
             ask(lambda client: put(client, "late"))
             run("aioqless worker app.jobs --burst", folder)
-            run_until_archived(line)
+            run_until_archived(line, folder, monkeypatch)
         else:
             printed[line] = run(line, folder)
     assert "3 events in 1 batches" in printed["aioqless lake archive"]
