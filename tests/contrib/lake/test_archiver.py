@@ -8,7 +8,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -164,23 +164,23 @@ async def test_damaged_entries_go_to_quarantine_with_the_reason(place: Place) ->
     assert bad.raw == '{"v": "7", "jid": "\ufffd"}' and bad.date == place.rows()[0].date
 
 
-@pytest.mark.parametrize(
-    ("times", "reason"),
-    [
-        ({"ended": "99999999999"}, "ended is 5138-11-16T09:46:39+00:00, more than a day after"),
-        ({"popped": "99999999999"}, "popped is 5138-11-16T09:46:39+00:00, more than a day after"),
-        ({"put": "1000000000"}, "put is 2001-09-09T01:46:40+00:00, before 2010"),
-        ({"runs": '[{"ended":"5","how":"retried"}]'}, "ended of a run is 1970-01-01T00:00:05"),
-    ],
-)
-async def test_implausible_times_go_to_quarantine_with_the_reason(
-    times: Mapping[str, str], reason: str, place: Place
-) -> None:
-    await place.add("bad", **times)
+IMPLAUSIBLE: list[tuple[dict[str, str], str]] = [
+    ({"ended": "99999999999"}, "ended is 5138-11-16T09:46:39+00:00, more than a day after"),
+    ({"popped": "99999999999"}, "popped is 5138-11-16T09:46:39+00:00, more than a day after"),
+    ({"put": "1000000000"}, "put is 2001-09-09T01:46:40+00:00, before 2010"),
+    ({"runs": '[{"ended":"5","how":"retried"}]'}, "ended of a run is 1970-01-01T00:00:05"),
+]
+
+
+async def test_implausible_times_go_to_quarantine_with_the_reason(place: Place) -> None:
+    for number, (times, _) in enumerate(IMPLAUSIBLE):
+        await place.add(f"bad{number}", **times)
     await place.add("good", ended=f"{time.time() + 80_000:.6f}")
-    assert await place.once() == Archived(batches=1, events=1, unreadable=1)
-    (row,) = place.rows(QUARANTINE)
-    assert reason in row["problem"] and '"jid": "bad"' in row["raw"]
+    assert await place.once() == Archived(batches=1, events=1, unreadable=len(IMPLAUSIBLE))
+    for number, (row, (_, reason)) in enumerate(
+        zip(place.rows(QUARANTINE), IMPLAUSIBLE, strict=True)
+    ):
+        assert reason in row["problem"] and f'"jid": "bad{number}"' in row["raw"]
     assert place.jids() == ["good"]
 
 
@@ -506,10 +506,15 @@ async def test_a_file_that_a_power_cut_took_is_refused_and_nothing_is_trimmed(
 async def test_batch_that_a_power_cut_took_is_archived_again_when_its_commit_is_deleted(
     place: Place, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
-    """The power went out after the commit, before the stream was trimmed."""
-    for number in range(commits - 1):
-        await place.archive(f"j{number}")
-    await place.end(f"j{commits - 1}")
+    """The power went out after the commit, before the stream was trimmed.
+
+    The tenth commit is followed by a checkpoint.
+    """
+    if archived := ["a"] * (commits > 1):
+        await place.archive(*archived)
+    for number in range(commits - 2):
+        place.table().set_property("aioqless.tests", str(number))
+    await place.end("b")
     await archive_without_trimming(place, monkeypatch)
     place.truncate()
     with pytest.raises(LakeError, match=r"power cut\. Delete") as refused:
@@ -517,7 +522,7 @@ async def test_batch_that_a_power_cut_took_is_archived_again_when_its_commit_is_
     for name in re.findall(r"_delta_log/[\w.]+", str(refused.value)):
         await asyncio.to_thread(Path(place.root, EVENTS, name).unlink)
     assert (await place.once()).events == 1
-    assert place.jids() == [f"j{number}" for number in range(commits)]
+    assert place.jids() == [*archived, "b"]
 
 
 async def test_take_over_forgets_no_events_of_another_namespace_that_redis_still_has(
@@ -549,12 +554,17 @@ async def test_batches_are_bounded_by_entries_and_bytes(
 ) -> None:
     monkeypatch.setattr(event_log, "_FIRST_PAGE", 5)
     monkeypatch.setattr(event_log, "_PAGE_BYTES", 50_000)
-    monkeypatch.setattr(archiver_module, "_BATCH_BYTES", 300_000)
-    for number in range(150):
-        await place.add(f"j{number:03}", data="x" * 10_000)
-    done = await place.once(entries=20)
-    assert (done.events, place.jids()) == (150, [f"j{number:03}" for number in range(150)])
-    assert done.batches == 8
+    monkeypatch.setattr(archiver_module, "_BATCH_BYTES", 60_000)
+    small, large = ([f"{size}{number:02}" for number in range(12)] for size in ("s", "x"))
+    for jid in small:
+        await place.add(jid)
+    assert await place.once(entries=10) == Archived(batches=2, events=12)
+    for jid in large:
+        await place.add(jid, data="x" * 10_000)
+    assert await place.once(entries=1000) == Archived(batches=2, events=12)
+    assert place.jids() == [*small, *large]
+    ends = [line.partition(":")[0].removeprefix("batch up to entry ") for line in place.reports]
+    assert ends == ["10", "12", "21", "24"]
 
 
 async def test_a_stream_that_is_off_is_reported(place: Place) -> None:
