@@ -12,7 +12,7 @@ from tests.contrib.lake.proof import prove
 
 @pytest.mark.parametrize(
     ("jobs", "kills", "is_whole"),
-    [(1_000, 1, False), pytest.param(20_000, 4, True, marks=pytest.mark.long)],
+    [(300, 1, False), pytest.param(20_000, 4, True, marks=pytest.mark.long)],
 )
 def test_each_entry_is_in_the_lake_once_after_processes_were_killed(
     jobs: int, kills: int, is_whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

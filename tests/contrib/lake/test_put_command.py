@@ -49,15 +49,14 @@ async def test_rows_of_a_file_become_jobs_once(
     amount = "1" if kind == "csv" else 1  # nothing is guessed of texts
     assert set(jobs) == {"007", "008"} and jobs["007"].data == {"order": "007", "amount": amount}
     assert jobs["007"].klass == "app.jobs.bill" and jobs["007"].tags == ["a", "b"]
-
-    done, running = await client.queue("billing").pop(2)
-    await done.complete()
-    assert run_put(*given)[:2] == (0, "0 put, 2 existed, 0 rejected\n")
-    counts = await client.queue("billing").counts()
-    assert (counts.waiting, counts.running) == (0, 1), "existing jobs are not changed"
-    await running.complete()
-    assert sorted(await client.jobs.complete_jids()) == sorted([done.jid, running.jid])
-    if kind == "json":
+    if kind == "json":  # the same for each kind
+        done, running = await client.queue("billing").pop(2)
+        await done.complete()
+        assert run_put(*given)[:2] == (0, "0 put, 2 existed, 0 rejected\n")
+        counts = await client.queue("billing").counts()
+        assert (counts.waiting, counts.running) == (0, 1), "existing jobs are not changed"
+        await running.complete()
+        assert sorted(await client.jobs.complete_jids()) == sorted([done.jid, running.jid])
         assert run_put(*given, "--batch", "monday")[:2] == (0, "2 put, 0 existed, 0 rejected\n")
 
 
