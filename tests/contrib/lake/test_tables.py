@@ -119,48 +119,56 @@ def test_times_have_the_histogram_of_qless() -> None:
         assert dict(row.wait.histogram) == {klass: 1}
 
 
-def added(*given: dict[str, Any]) -> dict[str, Any]:
-    """The statistics of all days of these events, as the macro of users finds them, too."""
+def added(*given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the statistics of all days by queue, as the macro of users finds them, too."""
     with open_database() as database:
         database.register("klasses", made("gold/klasses", *given))
-        (row,) = add_up(database, "klasses", ["queue"])
-        ((p95, none),) = database.execute(
-            "SELECT percentile(list(wait.log_bins), 0.95), percentile(list(spent.log_bins), 0.5) "
-            "FROM klasses"
+        found = {row["key"][0]: row for row in add_up(database, "klasses", ["queue"])}
+        quantiles = database.execute(
+            "SELECT queue, percentile(list(wait.log_bins), 0.95), "
+            "percentile(list(spent.log_bins), 0.5) FROM klasses GROUP BY queue"
         ).fetchall()
-    assert p95 == pytest.approx(row["wait"]["p95"], rel=0.006) and none is None
-    return row
+    assert len(quantiles) == len(found)
+    for queue, p95, none in quantiles:
+        assert p95 == pytest.approx(found[queue]["wait"]["p95"], rel=0.006) and none is None
+    return found
 
 
 def test_added_days_equal_the_statistics_of_all_their_times() -> None:
     # Far from 0 and close together, where sums of squares lose their digits.
     waits = [10**6 + number * 0.001 for number in range(40)]
-    row = added(
+    found = added(
         *(
             event(f"{n}", run(-wait, 0, 1), date=TODAY if n % 3 else TOMORROW)
             for n, wait in enumerate(waits)
         )
     )
+    (row,) = found.values()
     assert row["wait"]["count"] == 40 and row["key"] == ["mail"]
     assert row["wait"]["mean"] == pytest.approx(statistics.mean(waits), rel=1e-12)
     assert row["wait"]["variance"] == pytest.approx(statistics.variance(waits), rel=1e-4)
     assert sum(row["wait"]["log_bins"].values()) == 40
 
 
-@pytest.mark.parametrize("number", [1, 2, 7, 2000])
-def test_added_quantiles_are_within_six_thousandths_of_the_true_value(number: int) -> None:
-    chance = random.Random(number)
-    waits = sorted(round(chance.lognormvariate(0, 3), 6) for _ in range(number))
-    days = [
-        event(f"{n}", run(-w, 0, 0), date=date(2026, 1, 1 + n % 3)) for n, w in enumerate(waits)
-    ]
-    row = added(*days)
-    (of_day,) = rows(made("gold/klasses", *(each | {"date": TODAY} for each in days)))
-    for name, rank in (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)):
-        true = next(wait for n, wait in enumerate(waits, 1) if n >= rank * number)
-        assert of_day.wait[name] == pytest.approx(true, rel=0.012), name
-        assert row["wait"][name] == pytest.approx(true, rel=0.006), name
-    assert row["run"]["p99"] < 1e-5
+def test_added_quantiles_are_within_six_thousandths_of_the_true_value() -> None:
+    """Of days of one queue each, with these numbers of waits."""
+    waits, days = dict[str, list[float]](), []
+    for number in (1, 2, 7, 2000):
+        chance, queue = random.Random(number), str(number)
+        waits[queue] = sorted(round(chance.lognormvariate(0, 3), 6) for _ in range(number))
+        days += [
+            event(f"{queue} {n}", run(-w, 0, 0), queue=queue, date=date(2026, 1, 1 + n % 3))
+            for n, w in enumerate(waits[queue])
+        ]
+    found = added(*days)
+    of_day = by(made("gold/klasses", *(each | {"date": TODAY} for each in days)), "queue")
+    assert found.keys() == of_day.keys() == waits.keys()
+    for queue, expected in waits.items():
+        for name, rank in (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)):
+            true = next(wait for n, wait in enumerate(expected, 1) if n >= rank * len(expected))
+            assert of_day[queue].wait[name] == pytest.approx(true, rel=0.012), (queue, name)
+            assert found[queue]["wait"][name] == pytest.approx(true, rel=0.006), (queue, name)
+        assert found[queue]["run"]["p99"] < 1e-5
 
 
 def test_ends_of_stages_and_runs_are_counted() -> None:
