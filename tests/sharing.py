@@ -12,16 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 # slow down each other, and both would create their shared fixtures.
 HEAVY = (
     ("tests/chaos/", "tests/contrib/dashboard/", "tests/examples/", "tests/soak/"),
-    (  # commands, each of which starts a Spark of its own
-        "tests/contrib/lake/test_archive_command.py",
-        "tests/contrib/lake/test_commands.py",
-        "tests/contrib/lake/test_maintenance_commands.py",
-        "tests/contrib/lake/test_pages.py",
-        "tests/contrib/lake/test_proof.py",
-        "tests/contrib/lake/test_put_command.py",
-        "tests/contrib/lake/test_report.py",
-    ),
-    ("tests/contrib/lake/",),  # one Spark for all
+    ("tests/contrib/lake/",),  # one Spark for all: its start takes as long as ten refreshes
 )
 
 
