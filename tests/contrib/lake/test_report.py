@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import expect
+from pyspark.sql import SparkSession
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.period import Period
@@ -21,23 +21,55 @@ from tests.contrib.lake.lakes import DAY, HOUR, TODAY, at, event, fail, fill, ru
 
 ONE_DAY, THREE_DAYS = Period(TODAY, TODAY), Period(TODAY, TODAY + timedelta(days=2))
 NAMES = [r"$\frac{$", "_hidden", "<b>&amp;", "x" * 512, "日本語💥"]
-
-MakeReport = Callable[..., Report]
-
-
-@pytest.fixture
-def report_of(lake: Lake) -> MakeReport:
-    """Return a function that makes the report of the day of some events."""
-
-    def make(*given: Mapping[str, Any]) -> Report:
-        fill(lake, *given)
-        return read(lake, ONE_DAY)
-
-    return make
+LONG_NAME = "tenant-" + "x" * 120 + "-mail"
 
 
-def read(lake: Lake, period: Period, queue: str | None = None) -> Report:
-    report = read_report(lake, period, queue=queue)
+def list_hourly_jobs() -> list[dict[str, Any]]:
+    """Return jobs of each hour of three days in 15 queues, and one job of the days before."""
+    jobs = [("before", -3 * DAY, 0)]
+    jobs += [(f"j{hour}-{n}", hour * HOUR, n) for hour in range(72) for n in range(15 - hour % 15)]
+    return [
+        event(
+            jid,
+            run(start, start + 1, start + 3),
+            queue=f"q{number:02}",
+            klass=f"K{number}",
+            date=TODAY + timedelta(days=start // DAY),
+        )
+        for jid, start, number in jobs
+    ]
+
+
+# Each report is of a namespace of its own, since Spark computes the tables of all at once.
+GIVEN = {
+    "single": [event("a", run(0, 1, 2), queue=LONG_NAME)],
+    "names": [
+        *(fail(name, name, klass=name, queue=name) for name in NAMES),
+        *(event(f"{name} ", run(3, 4, 5), klass=name, depends=[name]) for name in NAMES),
+    ],
+    "charts": [
+        event("a", run(0, 1, 2), run(60, 61, 63), run(600, 630, 700), klass="<b>mail"),
+        event("b", run(700, 710, 720), klass="Other", depends=["a"]),
+        fail("c", "<b>mail"),
+    ],
+    "failures": [fail(f"j{number}", f"group {number % 8}") for number in range(20)],
+    "slots": [event(str(time), run(time, time + 1, time + 2)) for time in (0, 60, 540, 600)],
+    "no wait": [event(str(n), run(n, n, n + 1)) for n in (0, 60)],
+    "long wait": [event(str(n), run(n - 1e9, n, n + 1)) for n in (0, 60)],
+    "busy": list_hourly_jobs(),
+}
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Return a lake of all these events, and their tables."""
+    lake = Lake(tmp_path_factory.mktemp("report") / "lake", create=True)
+    fill(lake, *(each | {"namespace": name} for name, given in GIVEN.items() for each in given))
+    return lake
+
+
+def read(lake: Lake, namespace: str, period: Period = ONE_DAY, queue: str | None = None) -> Report:
+    report = read_report(lake, period, namespace, queue)
     assert report
     return report
 
@@ -48,20 +80,17 @@ def charts_of(page: str) -> list[list[dict[str, Any]]]:
 
 
 def test_a_single_run_has_a_page_without_times_over_time_and_a_long_name_is_shortened(
-    report_of: MakeReport,
+    lake: Lake,
 ) -> None:
-    name = "tenant-" + "x" * 120 + "-mail"
-    text = render(report_of(event("a", run(0, 1, 2), queue=name)))
+    text = render(read(lake, "single"))
     assert "<h3>" not in text
     (summary,) = set(re.findall(r"<summary>(tenant.*?)</summary>", text))
     assert len(summary) < 40 and summary.endswith("-mail")
-    assert f"</summary>{name}</details>" in text, "it unfolds"
+    assert f"</summary>{LONG_NAME}</details>" in text, "it unfolds"
 
 
-def test_any_name_is_shown_as_it_is(report_of: MakeReport) -> None:
-    given = [fail(name, name, klass=name, queue=name) for name in NAMES]
-    given += [event(f"{name} ", run(3, 4, 5), klass=name, depends=[name]) for name in NAMES]
-    text = render(report_of(*given))
+def test_any_name_is_shown_as_it_is(lake: Lake) -> None:
+    text = render(read(lake, "names"))
     shown = [{str(row.get("name")) for row in rows} for rows in charts_of(text)]
     for name in NAMES:
         # In charts of classes, failures, their trend and a path.
@@ -71,11 +100,9 @@ def test_any_name_is_shown_as_it_is(report_of: MakeReport) -> None:
 
 
 async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(
-    chromium_program: str, tmp_path: Path, report_of: MakeReport
+    chromium_program: str, tmp_path: Path, lake: Lake
 ) -> None:
-    runs = run(0, 1, 2), run(60, 61, 63), run(600, 630, 700)
-    after = event("b", run(700, 710, 720), klass="Other", depends=["a"])
-    text = render(report_of(event("a", *runs, klass="<b>mail"), after, fail("c", "<b>mail")))
+    text = render(read(lake, "charts"))
     file = tmp_path / "report.html"
     file.write_text(text, "utf-8")
     problems: list[str] = []
@@ -95,8 +122,8 @@ async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(
         assert await page.locator("tr:visible", has_text="Other").count() == 0
 
 
-def test_each_failure_group_has_its_own_color(report_of: MakeReport) -> None:
-    report = report_of(*(fail(f"j{number}", f"group {number % 8}") for number in range(20)))
+def test_each_failure_group_has_its_own_color(lake: Lake) -> None:
+    report = read(lake, "failures")
     colors = [f"var(--group{number})" for number in range(1, 6)] + ["var(--muted)"]
     assert [row["color"] for row in report.rows["failures"]] == [*colors, *colors[-1:] * 2]
     bars = [(row["name"], row["color"], row["runs"]) for row in report.rows["trend"]]
@@ -104,9 +131,8 @@ def test_each_failure_group_has_its_own_color(report_of: MakeReport) -> None:
     assert sum(row["failed"] for row in report.rows["failures"]) == 20
 
 
-def test_slots_without_jobs_are_empty_and_interrupt_percentiles(report_of: MakeReport) -> None:
-    given = [event(str(time), run(time, time + 1, time + 2)) for time in (0, 60, 540, 600)]
-    report = report_of(*given)
+def test_slots_without_jobs_are_empty_and_interrupt_percentiles(lake: Lake) -> None:
+    report = read(lake, "slots")
     assert report.width == 10
     slots = [row for row in report.rows["levels"] if row["name"] == "running"]
     assert [row["moment"] for row in slots] == [at(n * 10).timestamp() * 1000 for n in range(62)]
@@ -115,9 +141,9 @@ def test_slots_without_jobs_are_empty_and_interrupt_percentiles(report_of: MakeR
     assert [n for n, row in enumerate(quantiles) if row["p50"]] == [0, 6, 54, 60]
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e9])
-def test_times_of_any_length_have_a_page(report_of: MakeReport, seconds: float) -> None:
-    report = report_of(*(event(str(n), run(n - seconds, n, n + 1)) for n in (0, 60)))
+@pytest.mark.parametrize(("namespace", "seconds"), [("no wait", 0), ("long wait", 1e9)])
+def test_times_of_any_length_have_a_page(lake: Lake, namespace: str, seconds: float) -> None:
+    report = read(lake, namespace)
     assert report.total["wait"]["p50"] == pytest.approx(seconds, rel=0.006)
     assert render(report).count("<h3>Over time</h3>") == 2
 
@@ -138,37 +164,18 @@ def test_a_change_is_a_percentage(value: float | None, before: float, text: str)
     assert format_change(value, before) == text
 
 
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Hourly jobs of three days in 15 queues, and one job of the days before."""
-    lake = Lake(tmp_path_factory.mktemp("report") / "lake", create=True)
-    jobs = [("before", -3 * DAY, 0)]
-    jobs += [(f"j{hour}-{n}", hour * HOUR, n) for hour in range(72) for n in range(15 - hour % 15)]
-    events = [
-        event(
-            jid,
-            run(start, start + 1, start + 3),
-            queue=f"q{number:02}",
-            klass=f"K{number}",
-            date=TODAY + timedelta(days=start // DAY),
-        )
-        for jid, start, number in jobs
-    ]
-    fill(lake, *events)
-    return lake
-
-
-def test_days_of_a_period_are_shown_by_the_hour(busy: Lake) -> None:
-    report = read(busy, THREE_DAYS)
+def test_days_of_a_period_are_shown_by_the_hour(lake: Lake) -> None:
+    report = read(lake, "busy", THREE_DAYS)
     assert report.width == HOUR
     assert len(report.rows["ended"]) == len(report.rows["run_quantiles"]) == 72
     assert {row["p50"] for row in report.rows["run_quantiles"]} == {2}
-    assert read(busy, ONE_DAY).total["runs"] == sum(15 - hour % 15 for hour in range(24))
-    assert read_report(busy, Period(TODAY - timedelta(days=9), TODAY - timedelta(days=9))) is None
+    assert read(lake, "busy").total["runs"] == sum(15 - hour % 15 for hour in range(24))
+    day = TODAY - timedelta(days=9)
+    assert read_report(lake, Period(day, day), "busy") is None
 
 
-def test_beyond_the_busiest_groups_the_others_are_one_row(busy: Lake) -> None:
-    report = read(busy, THREE_DAYS)
+def test_beyond_the_busiest_groups_the_others_are_one_row(lake: Lake) -> None:
+    report = read(lake, "busy", THREE_DAYS)
     names = [row["name"] for row in report.groups]
     assert names == [*(f"q{number:02}" for number in range(12)), "3 others"]
     assert sum(row["runs"] for row in report.groups) == report.total["runs"]
@@ -176,18 +183,18 @@ def test_beyond_the_busiest_groups_the_others_are_one_row(busy: Lake) -> None:
     assert len(report.klasses) == 12
 
 
-def test_a_report_is_compared_with_the_period_before(busy: Lake) -> None:
-    report = read(busy, THREE_DAYS)
+def test_a_report_is_compared_with_the_period_before(lake: Lake) -> None:
+    report = read(lake, "busy", THREE_DAYS)
     assert report.before and report.before["runs"] == 1
     page = render(report)
     assert "Changes are relative to 18 November 2026 \N{EN DASH} 20 November 2026" in page
-    assert read(busy, Period(TODAY - timedelta(days=3), TODAY)).before is None
+    assert read(lake, "busy", Period(TODAY - timedelta(days=3), TODAY)).before is None
 
 
-def test_a_report_of_a_queue_is_about_that_queue_alone(busy: Lake) -> None:
-    report = read(busy, THREE_DAYS, queue="q14")
+def test_a_report_of_a_queue_is_about_that_queue_alone(lake: Lake) -> None:
+    report = read(lake, "busy", THREE_DAYS, queue="q14")
     assert report.total["runs"] == 5 and report.before is None
     assert [row["name"] for row in report.groups] == ["K14"]
     assert sum(row["runs"] for row in report.rows["ended"]) == 5
     assert sum(row["jobs"] or 0 for row in report.rows["run_quantiles"]) == 5
-    assert read_report(busy, THREE_DAYS, queue="unknown") is None
+    assert read_report(lake, THREE_DAYS, "busy", "unknown") is None
