@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, Field, Schema
+from pyspark.sql import SparkSession
 
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
@@ -23,17 +24,34 @@ from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import DERIVED, EVENTS, TABLES
 from aioqless.contrib.lake.storage import LakeError
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import TOMORROW, at, before, event, fill, open_session, raw, run
+from tests.contrib.lake.lakes import (
+    TOMORROW,
+    at,
+    before,
+    copied,
+    event,
+    fill,
+    open_session,
+    raw,
+    run,
+)
 
 RUNS = "silver/runs"
 LAST = max(TABLES)
 
 
-@pytest.fixture
-def lake(lake: Lake) -> Lake:
-    """A lake of one event, and the tables of it."""
+@pytest.fixture(scope="module")
+def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Return a lake of one event, and the tables of it."""
+    lake = Lake(tmp_path_factory.mktemp("original") / "lake", create=True)
     fill(lake, event("a", run(0, 1, 2), data="payload"))
     return lake
+
+
+@pytest.fixture
+def lake(original: Lake, tmp_path: Path) -> Lake:
+    """Return a copy of this lake, to be changed."""
+    return copied(original, tmp_path / "lake")
 
 
 def open_table(lake: Lake, name: str) -> DeltaTable:
@@ -84,26 +102,26 @@ def rename_column(lake: Lake) -> None:
     edit_log(lake, EVENTS, lambda each: each.get("protocol", {}).update(minReaderVersion=2))
 
 
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [(EVENTS, "priority"), (EVENTS, "run_versions"), (RUNS, "worker"), (RUNS, "due")],
-)
-def test_a_column_that_an_older_lake_lacks_is_read_as_null_and_added_by_the_next_refresh(
-    lake: Lake, table: str, column: str
+def test_columns_that_an_older_lake_lacks_are_read_as_null_and_added_by_the_next_refresh(
+    lake: Lake,
 ) -> None:
-    remove_column(lake, table, column)
+    lacking = [(EVENTS, "priority"), (EVENTS, "run_versions"), (RUNS, "worker"), (RUNS, "due")]
+    for table, column in lacking:
+        remove_column(lake, table, column)
     older = Lake(lake.url)
-    opened = older.table(table)
-    found = opened.read({each.partition for each in opened.all_files}, [column])
-    assert found[column].to_pylist() == [None]
+    for table, column in lacking:
+        opened = older.table(table)
+        found = opened.read({each.partition for each in opened.all_files}, [column])
+        assert found[column].to_pylist() == [None]
     new = {"priority": 7.0, "run_versions": ["v1"], "run_dues": [at(3)]}
     fill(older, event("b", run(2, 4, 5), **new))
-    assert column in columns(lake, table)
     expected = {
         "priority": {"a": None, "b": 7.0}, "run_versions": {"a": None, "b": ["v1"]},
         "worker": {"a": "w1", "b": "w1"}, "due": {"a": None, "b": at(3)},
     }  # fmt: skip
-    assert {row.jid: row[column] for row in raw(lake, table)} == expected[column]
+    for table, column in lacking:
+        assert column in columns(lake, table)
+        assert {row.jid: row[column] for row in raw(lake, table)} == expected[column]
     assert check(older) == []
 
 
