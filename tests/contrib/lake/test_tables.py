@@ -171,6 +171,20 @@ def test_added_quantiles_are_within_six_thousandths_of_the_true_value() -> None:
         assert found[queue]["run"]["p99"] < 1e-5
 
 
+def test_percentiles_of_each_group_are_of_its_own_bins() -> None:
+    groups = range(30)
+    bins = [(n, [{10 * n + each: 1 for each in range(n + 1)}] * 2) for n in groups]
+    with open_database() as database:
+        database.execute("CREATE TABLE many (n BIGINT, bins MAP(BIGINT, BIGINT)[])")
+        database.executemany("INSERT INTO many VALUES ($1, $2)", bins)
+        for share, width in ((0.01, 10), (1, 11)):
+            found = database.execute(
+                "SELECT percentile(bins, $1) FROM many ORDER BY n", [share]
+            ).fetchall()
+            expected = [2 ** ((width * n + 0.5) / 64) for n in groups]
+            assert [value for (value,) in found] == pytest.approx(expected)
+
+
 def test_ends_of_stages_and_runs_are_counted() -> None:
     runs = [run(0, 1, 2, "retried"), run(2, 3, 4, "timed-out"), run(4, 5, 6, "lost"), run(6, 7, 8)]
     given = [

@@ -10,18 +10,24 @@ CREATE OR REPLACE MACRO log_bin(number) AS
 CREATE OR REPLACE MACRO middle_of(bin) AS pow(2, (bin + 0.5) / 64);
 
 -- A percentile of several rows, in seconds: `percentile(list(run.log_bins), 0.95)`. Null of none.
+-- The list begins with the rank, as a negative number: DuckDB mixes up the groups of a query if
+-- `list_reduce` has an initial value and its lambda captures a variable.
 CREATE OR REPLACE MACRO percentile(bins, share) AS middle_of(list_transform(
     [list_sort(flatten(list_transform(bins, lambda each: map_entries(each))))],
-    lambda counts: list_transform(
-        [greatest(1, list_sum(list_transform(counts, lambda each: each.value)) * share)],
-        lambda rank: list_reduce(
-            counts,
-            lambda last, each: if(
-                last.value >= rank, last, {'key': each.key, 'value': last.value + each.value}
-            ),
-            {'key': NULL::BIGINT, 'value': 0::BIGINT}
-        ).key
-    )[1]
+    lambda counts: list_reduce(
+        list_concat(
+            [{
+                'key': NULL::BIGINT,
+                'value': -greatest(
+                    1, list_sum(list_transform(counts, lambda each: each.value)) * share
+                )::DOUBLE
+            }],
+            counts
+        ),
+        lambda last, each: if(
+            last.value >= 0, last, {'key': each.key, 'value': last.value + each.value}
+        )
+    ).key
 )[1]);
 
 -- The bin of qless' histogram: s0 to s59, m1 to m59, h1 to h23, then days.
