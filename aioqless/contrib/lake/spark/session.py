@@ -41,6 +41,7 @@ LOCAL = {  # listens on loopback only
     "spark.driver.bindAddress": "127.0.0.1",
 }
 _OPTIONS = "spark.driver.extraJavaOptions"
+_MEMORY = {"spark.driver.memory": f"{max(640, 256 * (os.cpu_count() or 2))}m"}  # tasks have it, too
 # Compiling little and collecting in one thread is cheapest for some seconds of work.
 _SMALL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _LARGE_JAVA = ("-XX:+UseSerialGC",)
@@ -112,12 +113,20 @@ def _start(
     builder = SparkSession.builder.appName(name)
     if not is_submitted or master:
         builder = builder.master(master or "local[*]")
-    settings = {**USUAL, **(LOCAL if is_local else {}), **NEEDED, **conf}
+    settings = {**USUAL, **(LOCAL if is_local else {}), **NEEDED}
+    if is_local and not _has_configuration():
+        settings |= _MEMORY
+    settings |= conf
     if not is_submitted:
         settings[_OPTIONS] = " ".join(_java_options(conf.get(_OPTIONS), is_large=is_large))
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _has_configuration() -> bool:
+    """Whether Spark is an installation of the user, with its own configuration."""
+    return "SPARK_HOME" in os.environ or "SPARK_CONF_DIR" in os.environ
 
 
 def _java_options(given: str | None, *, is_large: bool) -> Iterator[str]:
@@ -127,9 +136,8 @@ def _java_options(given: str | None, *, is_large: bool) -> Iterator[str]:
         AioqlessError: There is no Java.
     """
     java = find_java()
-    if "SPARK_HOME" not in os.environ and "SPARK_CONF_DIR" not in os.environ:
-        # An installation of the user has its own configuration. Here, an empty folder: one with
-        # files on the class path prevents an archive of classes.
+    if not _has_configuration():
+        # An empty folder: one with files on the class path prevents an archive of classes.
         os.environ["SPARK_CONF_DIR"] = str(find_empty_folder())
         yield f"-Dlog4j2.configurationFile=file:{quote(str(_LOGGING))}"
         yield from archive_options(java, _SMALL_JAVA if not is_large else _LARGE_JAVA)
