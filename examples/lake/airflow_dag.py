@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
-# AIOQLESS_PYTHON is the interpreter of an environment with aioqless[lake], unless Airflow's is.
+# AIOQLESS_PYTHON is the interpreter of an environment with aioqless[lake,lake-read], unless
+# Airflow's has it.
 COMMAND = "${AIOQLESS_PYTHON:-python} -m aioqless lake"
 
 with DAG(

@@ -9,7 +9,7 @@ import sys
 
 import dagster
 
-# The interpreter of an environment with aioqless[lake], unless Dagster's own has it.
+# The interpreter of an environment with aioqless[lake,lake-read], unless Dagster's own has it.
 PYTHON = os.environ.get("AIOQLESS_PYTHON", sys.executable)
 RETRY = dagster.RetryPolicy(max_retries=3, delay=60)
 
