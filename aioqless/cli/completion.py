@@ -56,7 +56,7 @@ def _complete(context: typer.Context, incomplete: str, read: ReadNames) -> list[
 
 async def _read(context: typer.Context, read: ReadNames) -> Iterable[str]:
     from aioqless.cli.connect import make_client
-    from aioqless.cli.options import PARTITIONS_VARIABLE
+    from aioqless.cli.partitions import PARTITIONS_VARIABLE
     from aioqless.client import extensions
 
     partitions = context.params.get("partitions") or os.environ.get(PARTITIONS_VARIABLE)

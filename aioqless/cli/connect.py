@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from redis.exceptions import RedisError
 
-from aioqless.cli.options import PARTITIONS_VARIABLE
+from aioqless.cli.partitions import PARTITIONS_VARIABLE
 from aioqless.client import Client, acting_as, extensions
 from aioqless.errors import AioqlessError
 from aioqless.redis.cluster import uses_shard_channels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -13,9 +12,7 @@ from aioqless.cli.completion import (
     complete_queue,
 )
 from aioqless.cli.exit_codes import JOB_FAILED
-from aioqless.errors import AioqlessError
-
-PARTITIONS_VARIABLE = "AIOQLESS_PARTITIONS"
+from aioqless.cli.partitions import PARTITIONS_VARIABLE
 
 Url = Annotated[
     str | None,
@@ -101,16 +98,3 @@ Data = Annotated[
     str,
     typer.Argument(metavar="DATA", help="JSON; - reads standard input, @FILE reads a file."),
 ]
-
-
-def check_one_partition(namespace: str) -> None:
-    """Refuse to show a whole namespace where only one partition can be shown.
-
-    Raises:
-        AioqlessError: The environment says that it has partitions, and none of them is named.
-    """
-    if os.environ.get(PARTITIONS_VARIABLE) and "{" not in namespace:
-        raise AioqlessError(
-            f"this works on one partition at a time: name one by --namespace, such as "
-            f"'{namespace}{{...}}'; `aioqless partitions --each` lists them"
-        )

@@ -210,12 +210,9 @@ def restored_process() -> Iterator[None]:
     """Undo the changes that a command makes to its process."""
     path, argv, root = list(sys.path), sys.argv, logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    signals = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        for number, handler in signals.items():
-            signal.signal(number, handler)
         sys.path[:], sys.argv = path, argv
         root.handlers[:] = handlers
         root.setLevel(level)

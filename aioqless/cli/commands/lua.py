@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.options import Namespace, check_one_partition
+from aioqless.cli.options import Namespace
+from aioqless.cli.partitions import check_one_partition
 from aioqless.errors import AioqlessError
 
 

@@ -88,7 +88,12 @@ def run(line: str, folder: Path) -> str:
 def run_until_archived(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run an archiver until it has committed a batch, when it gets SIGTERM."""
     before(monkeypatch, Archiver, "_note", lambda: signal.raise_signal(signal.SIGTERM))
-    assert "1 events in 1 batches" in run(line, folder)
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        assert "1 events in 1 batches" in run(line, folder)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 async def put(client: Client, *jids: str) -> None:

@@ -10,7 +10,8 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, Url, check_one_partition
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, Url
+from aioqless.cli.partitions import check_one_partition
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.runtime import log

@@ -8,7 +8,8 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url, check_one_partition
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
+from aioqless.cli.partitions import check_one_partition
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.contrib.foreign_queues import ForeignQueues, Format, ImportLoop

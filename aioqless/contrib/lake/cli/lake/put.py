@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aioqless.cli.exit_codes import ROWS_REJECTED
-from aioqless.cli.options import Namespace, Url, check_one_partition
+from aioqless.cli.options import Namespace, Url
+from aioqless.cli.partitions import check_one_partition
 
 from .options import Conf, Master
 from .shared import command, print_progress, spark_opener
