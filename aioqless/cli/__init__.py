@@ -6,6 +6,7 @@ help.py              the help of `aioqless` itself
 options.py           options that several commands share
 commands/            one file per group of commands; extensions have theirs in contrib/*/cli
 presentation/        tables, JSON, prompts, job details
+partitions.py        the partitions that the environment gives a namespace
 connect.py           runs a command with a connected client
 job_lookup.py        finds jobs by jid
 completion.py        shell completion
