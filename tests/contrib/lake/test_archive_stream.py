@@ -56,3 +56,15 @@ async def test_a_stream_whose_next_entries_were_deleted_says_how_many(
     await end_jobs(client, 1)
     with pytest.raises(StreamingQueryException, match=r"5 entries of .* were deleted"):
         await asyncio.to_thread(read_new, spark, client, tmp_path)
+
+
+async def test_a_stream_of_an_archive_that_was_created_again_says_so(
+    client: Client, spark: SparkSession, tmp_path: Path
+) -> None:
+    await client.config.set("archive", "on")
+    await end_jobs(client, 3)
+    await asyncio.to_thread(read_new, spark, client, tmp_path)
+    await client.redis.delete(f"{client.namespace}:x:archive")
+    await end_jobs(client, 1)
+    with pytest.raises(StreamingQueryException, match="deleted and created again since entry"):
+        await asyncio.to_thread(read_new, spark, client, tmp_path)

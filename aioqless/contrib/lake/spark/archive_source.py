@@ -83,10 +83,15 @@ class ArchiveStreamReader(DataSourceStreamReader):
         """Return a partition for each range between two offsets.
 
         Raises:
-            AioqlessError: Some of their entries were deleted.
+            AioqlessError: Some of their entries were deleted, or the archive was.
         """
-        if start["ordinal"] >= end["ordinal"]:
+        if start["ordinal"] == end["ordinal"]:
             return []
+        if start["ordinal"] > end["ordinal"]:
+            raise AioqlessError(
+                f"the archive was deleted and created again since entry {start['id']}: use a new "
+                "checkpoint to read it from its start"
+            )
 
         async def plan(client: Client) -> list[Range]:
             log = EventLog(client)
@@ -95,9 +100,9 @@ class ArchiveStreamReader(DataSourceStreamReader):
         ranges = call(self._settings, plan)
         if missing := end["ordinal"] - start["ordinal"] - sum(each.count for each in ranges):
             raise AioqlessError(
-                f"{missing:,} entries of the archive behind {start['id']} were deleted before this "
-                "stream has read them: it must read them before a lake archives them. Another "
-                "checkpoint begins with those that are left"
+                f"{missing:,} entries of the archive after {start['id']} were deleted before this "
+                "stream read them; a lake deletes what it has archived. Use a new checkpoint to "
+                "read the entries that are left"
             )
         return [InputPartition(each) for each in ranges]
 
