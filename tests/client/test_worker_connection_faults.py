@@ -58,9 +58,12 @@ async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(
 
     async with Worker(proxied_client, greet, settings=Settings(queues=("mail",), poll=0.02)):
         await until(lambda: proxy.connections >= 2)
-        proxy.drop = 6  # longer than the retry window of a call
+        proxy.drop = 10**6
         await client.queue("mail").put(greet, jid="a")
+        await until(lambda: client.queue("mail").jids("running"))
         await until(lambda: lines.of("worker.redis_lost"))
+        assert not ran
+        proxy.drop = 0
         await until(lambda: ran)
     assert ran == [("a", 1, 5)]
 
