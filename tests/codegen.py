@@ -113,12 +113,12 @@ _IMPORTS = {
     ],
 }
 
-# Types of lib/args.lua, in Python; any other is a string.
+# Types of lib/base/args.lua, in Python; any other is a string.
 _PARAMETERS = {
     **dict.fromkeys(("time", "seconds", "interval", "fraction", "priority"), "float"),
     "count": "int",
     **dict.fromkeys(("tags", "jids"), "Sequence[str]"),
-    **dict.fromkeys(("data", "object", "branch"), "str | bytes"),
+    **dict.fromkeys(("data", "object", "job_json"), "str | bytes"),
 }
 _BY_NAME = {
     "fence": "int | str",  # a number, which Lua compares as a string

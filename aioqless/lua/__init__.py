@@ -77,7 +77,7 @@ def usual_functions() -> dict[str, list[str]]:
 
 
 def constant(name: str) -> int:
-    """Return a number of lib/constants.lua. Raises KeyError."""
+    """Return a number of lib/base/constants.lua. Raises KeyError."""
     return int(constants()[name])
 
 
@@ -88,6 +88,6 @@ def exhausted_group(queue: str) -> str:
 
 @cache
 def constants() -> dict[str, str]:
-    """Return the values of lib/constants.lua by name, as they are written there."""
-    text = read_script("lib/constants.lua")
+    """Return the values of lib/base/constants.lua by name, as they are written there."""
+    text = read_script("lib/base/constants.lua")
     return dict(re.findall(r"^local (\w+) = (\d+|'[^']*')", text, re.M))

@@ -13,4 +13,4 @@
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local job = record.require_held(jid, worker, fence)
-return limits.charge(job, key, used, now)
+return admission.charge(job, key, used, now)

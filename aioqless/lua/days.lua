@@ -8,7 +8,7 @@
 --                                 explicit_retries}], oldest first; `day` is when it began,
 --                                 `retries` the sum of lost_locks and explicit_retries
 
-local days, last = {}, stats.start_of_day(date)
+local days, last = {}, clock.start_of_day(date)
 for ago = math.min(count or 14, 100) - 1, 0, -1 do
   local day = last - ago * 86400
   if day >= 0 then

@@ -20,8 +20,7 @@
 local job = record.require_held(jid, worker, fence)
 local since = math.min(release.read_declined_since(job) or now, now)  -- the clock may be set back
 if now - since >= timeout then
-  failures.fail(job, group, message, worker, now)
-  cascade.run_deferred(now)
+  failing.fail(job, group, message, worker, now)
   return 'failed'
 end
 release.undo_pop(job, now)

@@ -22,7 +22,7 @@ while done < #jids and bytes < MOST_BYTES do
   for _, other in ipairs(others) do more[#more + 1] = other end
   if f[1] == 'failed' and not after then
     local failure = json.parse_object(f[3])
-    found[#found + 1] = branches.encode_failure(jid, f[2],
+    found[#found + 1] = failure_jobs.encode_failure(jid, f[2],
       json.to_text(failure.group or failure.type), json.to_text(failure.message))
     bytes = bytes + #found[#found]
   end

@@ -22,13 +22,12 @@ if word == 'on' then
   dependency.check_not_itself(jid, jids)
   if missing then dependency.check_missing(missing, jids) end
   dependency.link(jid, jids)
-  cascade.follow_links(jid)
+  policies.follow_links(jid)
 elseif jids[1] == 'all' and #jids == 1 then
   dependency.unlink_all(jid)
 else
   dependency.unlink(jid, jids)
 end
 now = now or args.time('now')
-dependency.release(jid, now)
-cascade.run_deferred(now)
+dependents.release(jid, now)
 return '1'

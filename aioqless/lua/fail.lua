@@ -30,7 +30,6 @@ end
 if data_keys then key_changes.apply(job, key_changes.merge(job, data_keys), now) end
 if worker == '' then dependency.unlink_all(jid) end
 if data then record.set_fields(jid, 'data', data) end
-failures.fail(job, group, message, worker, now)
-cascade.run_deferred(now)
-retention.prune_failed(now, 20)
+failing.fail(job, group, message, worker, now)
+notes.add('failed expired')
 return jid

@@ -10,5 +10,5 @@
 
 local job = record.read(jid)
 if not job or job.state ~= 'running' then
-  limits.release({jid = jid, state = 'running', constraints = constraints}, now)
+  admission.release({jid = jid, state = 'running', constraints = constraints}, now)
 end

@@ -20,4 +20,4 @@ if word == 'claim' then
 end
 if word == 'leave' then return name_lease.release(worker, id) end
 name_lease.check(worker, id, now)
-return json.number(release.release_worker(worker, now, 100))
+return json.number(lost_workers.release(worker, now, 100))

@@ -2,7 +2,7 @@
 --
 -- @when    declare                declare it; each starting worker does
 -- @arg     klass    name
--- @arg     job      branch
+-- @arg     job      job_json
 -- @arg     now      time
 -- @returns nothing
 -- @when    off                    remove what the code no longer declares
@@ -15,9 +15,9 @@
 -- @flags   allow-oom
 -- @role    worker
 
-if word == 'declare' then return branches.declare(klass, job, now) end
+if word == 'declare' then return failure_jobs.declare(klass, job, now) end
 if word == 'off' then
   redis.call('HDEL', keys.on_failure(), unpack(klasses))
 else
-  return members.sweep(now) and 0 or branches.sweep(now)
+  return set_callbacks.sweep(now) and 0 or failure_reactions.sweep(now)
 end

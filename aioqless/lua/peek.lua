@@ -9,7 +9,7 @@
 -- @present view.encode_many(answer)
 -- @returns json                   the jobs
 
-if presence.has('deferred') then dependency.run_deferred(now) end
+if presence.has('deferred') then dependents.run_deferred(now) end
 local wanted = math.min(count, constants.MAX_BATCH)
 if wanted == 0 then return {} end
 offset = offset or 0

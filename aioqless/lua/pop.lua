@@ -9,7 +9,7 @@
 -- @present view.encode_locked(answer, worker)
 -- @returns json                   the jobs
 
-if presence.has('deferred') then dependency.run_deferred(now) end
+if presence.has('deferred') then dependents.run_deferred(now) end
 local jids = pop.take(queue, worker, count, now)
 stats.flush(now)
 return jids

@@ -12,7 +12,7 @@
 -- @flags   allow-oom
 -- @role    worker
 -- @present rotation.reply(answer, worker, count, each, now)
--- @returns list                   the jobs' rows (lib/jobs/job_row.lua), seconds until more jobs
+-- @returns list                   the jobs' rows (lib/facts/job_row.lua), seconds until more jobs
 --                                 become due ('': the batch is full, or none is in sight), and now
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order
@@ -21,7 +21,7 @@ if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
 end
 call.pops_bulks, call.version = together, version
 local queues = rotation.read_queues(each)
-if presence.has('deferred') then dependency.run_deferred(now) end
+if presence.has('deferred') then dependents.run_deferred(now) end
 local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
 stats.flush(now)
 return job_row.remember(jids)

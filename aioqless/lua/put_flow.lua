@@ -14,7 +14,6 @@
 local flow, reply = flows.read(each, now)
 for _, job in ipairs(flow) do
   enqueue.write(job.put, job.options)
-  cascade.set_policy(job.put.jid, job.options.if_dependency_fails, now)
+  policies.set(job.put.jid, job.options.if_dependency_fails, now)
 end
-cascade.run_deferred(now)
 return reply

@@ -14,7 +14,7 @@
 if totals and totals ~= 'today' then
   errors.bad_argument('totals', totals, 'must be today, or omitted')
 end
-local day = totals and stats.start_of_day(now)
+local day = totals and clock.start_of_day(now)
 if queue then
   return listing.count_states(queue, now, redis.call('SISMEMBER', keys.paused(), queue) == 1, day)
 end

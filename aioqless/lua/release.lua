@@ -18,9 +18,10 @@
 local job = record.require_held(jid, worker, fence)
 if data_keys then key_changes.apply(job, key_changes.merge(job, data_keys), now) end
 if data then record.set_fields(jid, 'data', data) end
-if waiting then return waits.park(job, waiting, now) end
+if waiting then return release.park(job, waiting, now) end
 if paused_key then
   limits.pause(paused_key, delay or 0, now)
-  if limits.find(job_constraints.read(job.constraints), paused_key) then delay = 0 end
+  local own = job_constraints.read(job.constraints)
+  if job_constraints.find_limit(own, paused_key) then delay = 0 end
 end
 return release.put_back(job, now, delay)

@@ -25,8 +25,7 @@ if data then record.set_fields(jid, 'data', data) end
 local remaining = job.remaining - 1
 if remaining < 0 then
   record.set_fields(jid, 'remaining', remaining)
-  failures.fail_exhausted(job, group, message, worker, now)
-  cascade.run_deferred(now)
+  failing.fail_exhausted(job, group, message, worker, now)
   return json.number(remaining)
 end
 release.remove_from_worker(job, now)
@@ -43,6 +42,6 @@ if archive.is_on() then archive.append_run(job, now, 'retried', group, message) 
 if group and message then
   record.set_fields(jid, 'failure', failures.encode(group, message, worker, now))
 end
-local state = enqueue.add(jid, queue, job.priority, delay or 0, now, false, job.constraints)
+local state = placement.put(jid, queue, job.priority, delay or 0, now, false, job.constraints)
 record.set_fields(jid, 'state', state, 'remaining', remaining, 'time', record.format_time(now))
 return json.number(remaining)

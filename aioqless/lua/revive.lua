@@ -31,7 +31,7 @@ if word == 'job' then
   failures.leave_group(job)
   if data then record.set_fields(jid, 'data', data) end
   if constraints then key_changes.apply(job, constraints, now) end
-  failures.put_back(job, job.queue, now)
+  revival.put_back(job, job.queue, now)
   queue_sets.register_queue(job.queue, now)
   return '1'
 end
@@ -44,7 +44,7 @@ for _ = 1, math.min(count or 25, constants.MAX_BATCH) do
     without_queue[#without_queue + 1] = next_jid
   elseif job and job.state == 'failed' then
     failures.stop_counting(job)
-    failures.put_back(job, job.queue, now)
+    revival.put_back(job, job.queue, now)
     queue_sets.register_queue(job.queue, now)
     revived = revived + 1
   end

@@ -8,7 +8,7 @@
 --                                 wait and run are {count, total, mean, std, variance, histogram,
 --                                 milliseconds}
 
-local day = stats.start_of_day(date)
+local day = clock.start_of_day(date)
 return '{"failed":' .. (redis.call('HGET', keys.stats('stats', day, queue), 'failed') or '0')
   .. ',' .. stats.encode_counters(day, queue)
   .. ',"wait":' .. stats.encode_summary('wait', day, queue) .. ',"run":'

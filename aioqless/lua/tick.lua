@@ -20,10 +20,10 @@
 --                                 again, as in `due`, `moved`: those with an interval that were
 --                                 moved, {jid, former, next}, and the next `page` or null
 
-cascade.run_deferred(now)
+notes.add('policies')
 if page then recurring_review.run(page, now) end
 local made = cron_jobs.tick(each, now)
 cron_jobs.remove_orphans(now, offset or 0)
 steps.sweep(now)
-calls.cancel_orphans(now)
+notes.add('orphans')
 return made

@@ -17,7 +17,7 @@ for _, job in ipairs(jobs) do
   history.append(job.jid, job, now, 'timed-out')
   queue_sets.remove(job.queue, job.jid)
   if job.constraints then
-    limits.release(job, now)
+    admission.release(job, now)
     bulks.separate(job)
   end
   if job.worker ~= '' then redis.call('ZREM', keys.worker_jobs(job.worker), job.jid) end

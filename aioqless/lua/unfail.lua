@@ -17,7 +17,7 @@ for _ = 1, math.min(count or 25, constants.MAX_BATCH) do
   local job = record.read(jid)
   if job and job.state == 'failed' then
     failures.stop_counting(job)
-    failures.put_back(job, queue, now)
+    revival.put_back(job, queue, now)
     moved = moved + 1
   end
 end

@@ -21,7 +21,7 @@
                                         the option `request`
     -- @role    producer                the ACL roles that may call it
     -- @reads   *                       keys that it reads without naming them: functions of
-                                        lib/keys.lua, or patterns
+                                        lib/base/keys.lua, or patterns
     -- @writes  job history             keys that it changes without naming them
     -- @durable                         its caller relies on it: it is retried for as long as a
                                         fail-over may take, and sent durably
@@ -29,7 +29,7 @@
                                         answers (strings or errors), list or nothing (call.py)
     -- @raises  NOJOB LOCKLOST          the error codes, except BADARG
 
-Types are the functions of lib/args.lua.
+Types are the functions of lib/base/args.lua, and `job_json` (lib/base/job_json.lua).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from aioqless.lua import list_commands, read_library, read_script, usual_functio
 
 @dataclass(frozen=True)
 class Arg:
-    """One argument: its name, its type (a function of lib/args.lua), and whether it is optional."""
+    """One argument: its name, its type, which is a function of args.lua, and whether it may lack."""
 
     name: str
     type: str

@@ -36,7 +36,7 @@ class Expression(NamedTuple):
 
 @cache
 def key_functions() -> dict[str, Expression]:
-    """Return the functions of lib/keys.lua.
+    """Return the functions of lib/base/keys.lua.
 
     An extension has its own file of that name.
     """
@@ -52,7 +52,7 @@ def inline_keys(line: str) -> str:
     """Write out the keys with simple arguments, and the constants, of a line.
 
     Raises:
-        HeaderError: lib/constants.lua doesn't define a constant.
+        HeaderError: lib/base/constants.lua doesn't define a constant.
     """
     keys = key_functions()
     line = _CALL.sub(lambda call: _write_out(call, keys.get(call[1]), call[2]), line)
@@ -63,7 +63,9 @@ def _constant(mention: re.Match[str]) -> str:
     try:
         return constants()[mention[1]]
     except KeyError:
-        raise HeaderError(f"{mention[0]} is used but lib/constants.lua doesn't define it") from None
+        raise HeaderError(
+            f"{mention[0]} is used but lib/base/constants.lua doesn't define it"
+        ) from None
 
 
 def _write_out(call: re.Match[str], found: Expression | None, arguments: str) -> str:

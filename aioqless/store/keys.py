@@ -1,4 +1,4 @@
-"""Names of keys for Python code that reads Redis without a script, as in lib/keys.lua."""
+"""Names of keys for Python code that reads Redis without a script, as in lib/base/keys.lua."""
 
 from __future__ import annotations
 

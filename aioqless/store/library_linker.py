@@ -16,8 +16,10 @@ from aioqless.store.inlining import (
     inline_keys,
     read_expression,
 )
+from aioqless.store.library_floors import check_use
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
+_COMMENT = re.compile(r"\s--.*")
 _KEY = re.compile(r"\bkeys\.\w+")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
 
@@ -103,7 +105,13 @@ def _split(library: str) -> list[tuple[re.Match[str], _Lines]]:
 
 @cache
 def _blocks(library: str) -> tuple[Block, ...]:
-    """Return the blocks of a library."""
+    """Return the blocks of a library. Raises HeaderError if it uses one that it may not know."""
+    files = known_libraries()
+    for _, lines in _split(library):
+        for number, line in lines:
+            for used, _ in MENTION.findall(_COMMENT.sub("", line)):
+                if used in files:
+                    check_use(files[library], files[used], number)
     return tuple(
         Block(
             library,
@@ -145,7 +153,7 @@ def known_libraries() -> dict[str, str]:
     return {
         file.rpartition("/")[2].removesuffix(".lua"): file
         for file in list_libraries()
-        if file == "lib/keys.lua" or not file.endswith("/keys.lua")
+        if file == "lib/base/keys.lua" or not file.endswith("/keys.lua")
     }
 
 
@@ -175,6 +183,12 @@ def find_blocks(
         function: _in_order(_with_locals({function})) for function in _in_order(functions - first)
     }
     return _in_order(_with_locals(first)), deferred
+
+
+def reaches(text: str, function: str) -> bool:
+    """Return whether a script may call a function, by `library.name`."""
+    found = _reach(_mentions(None, text), lambda block: block.needs)
+    return any(block.path == function for block in found)
 
 
 def find_sources(text: str) -> list[str]:

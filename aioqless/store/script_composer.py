@@ -34,6 +34,7 @@ from aioqless.store.library_linker import (
     find_blocks,
     find_sources,
     known_libraries,
+    reaches,
     write_out,
 )
 
@@ -305,8 +306,13 @@ def _each(form: Form, at: int) -> Iterator[str]:
     yield "end"
 
 
+def _check(arg: Arg) -> str:
+    """Return the function that checks an argument: that of its type in args, unless it is a job."""
+    return "job_json.check" if arg.type == "job_json" else f"args.{arg.type}"
+
+
 def _read(arg: Arg, value: str) -> str:
-    call = f"args.{arg.type}({_quoted(arg.name)}, {value})"
+    call = f"{_check(arg)}({_quoted(arg.name)}, {value})"
     return f"{value} and {value} ~= '' and {call} or nil" if arg.optional else call
 
 
@@ -315,7 +321,7 @@ def _read_option(option: Arg) -> str:
     value = f"option.{option.name}"
     if option.type == "request":
         return value
-    return f"{value} and args.{option.type}({_quoted(option.name)}, {value})"
+    return f"{value} and {_check(option)}({_quoted(option.name)}, {value})"
 
 
 def _table(members: list[Arg], values: list[str]) -> str:
@@ -323,14 +329,23 @@ def _table(members: list[Arg], values: list[str]) -> str:
     return f"{{{', '.join(f'{arg.name} = {value}' for arg, value in pairs)}}}"
 
 
+def _notes(command: Command) -> bool:
+    """Return whether a command may note what follows from a change for other jobs."""
+    text = "\n".join([*_arguments(command), *(text for _, text in command.body)])
+    return reaches(write_out(text), "notes.add")
+
+
 def _tail(command: Command) -> Iterator[str]:
-    """Yield Lua that runs the body, once for each request id."""
+    """Yield Lua that runs the body, once for each request id, and then what it has noted."""
     if not command.writes:
         yield "return perform()"
         return
     yield from _stored(command)
     yield "if not found then"
     yield "  answer = perform()"
+    if _notes(command):
+        now = "now" if "now" in command.names() else ""
+        yield f"  if call.notes then agenda.run({now}) end"
     yield "  if request then"
     yield f"    local packed = cmsgpack.pack(request_number, answer, '{command.name}')"
     seconds = f"'{constant('ANSWER_TTL')}'"  # Redis formats numbers, which takes longer

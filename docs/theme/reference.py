@@ -36,7 +36,7 @@ from aioqless.lua import read_library, read_script
 from aioqless.store.command_header import Command, command_files, command_names, read_command
 
 PACKAGE: Final = Path(aioqless.__file__).parent
-KEYS: Final = (PACKAGE / "lua" / "lib" / "keys.lua").read_text("utf-8")
+KEYS: Final = (PACKAGE / "lua" / "lib" / "base" / "keys.lua").read_text("utf-8")
 COMMAND_LINE = """\
 # Commands and options
 

@@ -58,7 +58,7 @@ WORKERS = "".join(
     for page in ("workers.md", "operating.md", "shutdown.md", "health-checks.md")
 )
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-CONFIG_LUA = (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
+CONFIG_LUA = (ROOT / "aioqless" / "lua" / "lib" / "base" / "config.lua").read_text("utf-8")
 SHARED = [
     (option, constants().get(value, value))
     for option, value in re.findall(r"\['([\w-]+)'\] = (?:constants\.)?(\d+|[A-Z_]+)", CONFIG_LUA)

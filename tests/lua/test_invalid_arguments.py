@@ -75,7 +75,7 @@ BRANCH = '{"queue": "q", "klass": "K", "data": "1"}'
 SAMPLES = {
     "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid",
     "queue": "mail", "new_queue": "post",
-    "data": "[1]", "object": '{"a": 1}', "branch": BRANCH,
+    "data": "[1]", "object": '{"a": 1}', "job_json": BRANCH,
     "time": "10", "seconds": "5", "interval": "60",
     "count": "1", "priority": "-3", "fraction": "0.5",
     "tags": '["x"]',
@@ -90,7 +90,7 @@ WRONG = {
     "jid": [*NO_NAMES, "a-history", "a-dependencies", "a-dependents", "-history"],
     "new_queue": [*NO_NAMES, "{namespace}:q:", "{namespace}:q:a\nb"],
     "data": [*NO_JSON, "false", " false\n"],
-    "branch": ["{}", "[]", BRANCH.replace('"1"', "1"), BRANCH.replace("1", "{")],
+    "job_json": ["{}", "[]", BRANCH.replace('"1"', "1"), BRANCH.replace("1", "{")],
     "object": [
         *NO_JSON,
         "false",

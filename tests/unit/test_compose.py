@@ -142,7 +142,7 @@ def test_text_after_the_arguments_of_a_batch_is_a_comment(write: Write) -> None:
 
 def test_shared_options_are_read_from_their_library(write: Write) -> None:
     write(
-        "lib/queues/enqueue",
+        "lib/changes/enqueue",
         "-- enqueue: it.",
         "--",
         "-- @option  tags     tags          those that it gets",
@@ -168,7 +168,8 @@ def test_constants_are_inlined(write: Write) -> None:
     assert f"return {constant('MAX_NAME_LENGTH')}" in compose("do", "ql").text
     write("do", "-- do: it.", "-- @flags no-writes", "", "return constants.MAX_HOPE")
     with pytest.raises(
-        HeaderError, match=r"constants\.MAX_HOPE is used but lib/constants\.lua doesn't define it"
+        HeaderError,
+        match=r"constants\.MAX_HOPE is used but lib/base/constants\.lua doesn't define it",
     ):
         compose("do", "ql")
 
@@ -204,7 +205,7 @@ def test_header_with_an_unknown_directive_is_refused(write: Write, line: str, wh
 def test_unknown_type_is_refused(write: Write) -> None:
     write("do", "-- do: it.", "-- @arg jid colour", "", "return 1")
     with pytest.raises(
-        HeaderError, match=r"args\.colour is used but lib/args\.lua doesn't define it"
+        HeaderError, match=r"args\.colour is used but lib/base/args\.lua doesn't define it"
     ):
         compose("do", "ql")
 
@@ -223,7 +224,7 @@ def test_argument_named_like_a_library_is_refused(write: Write, line: str) -> No
     write("do", "-- do: it.", line, "", "return 1")
     with pytest.raises(
         HeaderError,
-        match=r"do\.lua: its argument stats hides lib/history/stats\.lua; give it another name",
+        match=r"do\.lua: its argument stats hides lib/facts/stats\.lua; give it another name",
     ):
         compose("do", "ql")
 
@@ -232,7 +233,7 @@ def test_argument_named_like_a_library_is_refused(write: Write, line: str) -> No
 
 
 def test_script_contains_only_reachable_functions(write: Write) -> None:
-    write("lib/greet", "local HELLO = {'hello'}", "",
+    write("lib/base/greet", "local HELLO = {'hello'}", "",
         "function greet.hello(name) return HELLO[1] .. greet.shout(name) end", "",
           "function greet.shout(name)", "  local loud = string.upper(name)", "  return loud", "end",
           "", "function greet.never()", "end")  # fmt: skip
@@ -255,7 +256,7 @@ def test_script_contains_only_reachable_functions(write: Write) -> None:
 
 def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) -> None:
     write(
-        "lib/greet", "local HELLO = {'hello'}", "",
+        "lib/base/greet", "local HELLO = {'hello'}", "",
         "function greet.hello(name)", "  call.greeted = name", "  return HELLO[1] .. name", "end",
         "function greet.shout(name)", "  return HELLO[1] .. greet.twice(name)", "end", "",
         "function greet.twice(name)", "  call.greeted = name", "  return name .. name", "end",
@@ -271,9 +272,16 @@ def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) 
 
 
 def test_local_that_is_no_constant_is_refused(write: Write) -> None:
-    write("lib/greet", "local met = {}", "", "function greet.hello(name)", "  met[1] = name", "end")
+    write(
+        "lib/base/greet",
+        "local met = {}",
+        "",
+        "function greet.hello(name)",
+        "  met[1] = name",
+        "end",
+    )
     write("do", "-- do: it.", "", "greet.hello('Ada')")
-    with pytest.raises(HeaderError, match=r"lib/greet\.lua:1: met is no constant.*`call`"):
+    with pytest.raises(HeaderError, match=r"lib/base/greet\.lua:1: met is no constant.*`call`"):
         compose("do", "ql")
 
 
@@ -298,14 +306,14 @@ def test_usual_function_that_the_command_does_not_reach_is_refused(write: Write)
 def test_function_of_one_expression_is_written_out_where_its_value_is_used(
     write: Write, function: str, line: str, written: str | None
 ) -> None:
-    write("lib/odd", function)
+    write("lib/base/odd", function)
     assert library_linker.write_out(line) == (written or line)
 
 
 def test_unknown_library_function_is_refused(write: Write) -> None:
     write("do", "-- do: it.", "", "return json.poem()")
     with pytest.raises(
-        HeaderError, match=r"json\.poem is used but lib/json\.lua doesn't define it"
+        HeaderError, match=r"json\.poem is used but lib/base/json\.lua doesn't define it"
     ):
         compose("do", "ql")
 
@@ -313,25 +321,25 @@ def test_unknown_library_function_is_refused(write: Write) -> None:
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        (["print('hello')"], r"lib/odd\.lua:1: .* starts neither a function nor a local"),
-        (["function odd.one()", "  return 1"], r"lib/odd\.lua:1: this block does not end"),
+        (["print('hello')"], r"lib/base/odd\.lua:1: .* starts neither a function nor a local"),
+        (["function odd.one()", "  return 1"], r"lib/base/odd\.lua:1: this block does not end"),
         (["function even.one() return 1 end"], "starts neither a function nor a local"),
     ],
 )
 def test_library_with_statements_beside_functions_is_refused(
     write: Write, lines: list[str], why: str
 ) -> None:
-    write("lib/odd", *lines)
+    write("lib/base/odd", *lines)
     write("do", "-- do: it.", "", "return odd.one()")
     with pytest.raises(HeaderError, match=why):
         compose("do", "ql")
 
 
 def test_script_line_is_translated_to_file_and_line(write: Write) -> None:
-    write("lib/greet", "-- greet", "", "function greet.hello()", "  error(1 + nil)", "end")
+    write("lib/base/greet", "-- greet", "", "function greet.hello()", "  error(1 + nil)", "end")
     write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello()")
     script = compose("do", "ql")
     lines = script.text.splitlines()
-    assert script.origin(lines.index("  error(1 + nil)") + 1) == "lib/greet.lua:4"
+    assert script.origin(lines.index("  error(1 + nil)") + 1) == "lib/base/greet.lua:4"
     assert script.origin(lines.index("return lib.greet__hello()") + 1) == "do.lua:4"
     assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"

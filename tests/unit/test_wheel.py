@@ -45,7 +45,7 @@ def test_wheel_has_exactly_the_files_of_the_package(wheel: zipfile.ZipFile) -> N
     assert {
         "aioqless/py.typed",
         "aioqless/lua/pop_many.lua",
-        "aioqless/lua/lib/keys.lua",
+        "aioqless/lua/lib/base/keys.lua",
         "aioqless/contrib/dashboard/lua/audit_log.lua",
     } <= brought
 

@@ -64,7 +64,7 @@ class JobFields:
 def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     """Decode the row of a job that a worker popped.
 
-    Other qless clients may have written parts of it. lib/jobs/job_row.lua has the order of its
+    Other qless clients may have written parts of it. lib/facts/job_row.lua has the order of its
     fields.
     """
     jid, queue, priority, retries, remaining, tags, klass, data, expires, fence, *rare, waited = row

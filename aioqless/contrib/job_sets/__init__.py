@@ -1,6 +1,6 @@
 """Job sets: jobs that are followed, retried and canceled as one.
 
-generated_commands.py   the scripts in lua/; lua/lib/workflows/members.lua of the core ends members
+generated_commands.py   the scripts in lua/; lua/lib/facts/members.lua of the core ends members
 """
 
 from aioqless.client.client import Client

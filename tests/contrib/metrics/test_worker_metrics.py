@@ -143,10 +143,16 @@ async def test_job_costs_no_command_more(client: Client, until: Until) -> None:
     for number in range(5000):
         counted.count(("mail", f"Send{number % 2000}"), "job.completed", 0.1, 0.2)
     assert await calls() == before
-    async with counted.reporting(client):
-        pass
-    found = {each.klass: each.total.runs for each in await client.metrics.klasses()}
-    assert len(found) == 1001 and sum(found.values()) == 5000 and found["others"] == 2000
+
+    async def found() -> dict[str, int]:
+        return {each.klass: each.total.runs for each in await client.metrics.klasses()}
+
+    async def reported() -> bool:
+        return sum((await found()).values()) == 5000
+
+    async with counted.reporting(client):  # the report at its end has a bound of its own
+        await until(reported)
+    assert len(await found()) == 1001 and (await found())["others"] == 2000
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 -- @arg     worker   text          must hold the lock
 -- @arg     now      time
 -- @arg     name     name
--- @arg     child    branch        the job, with its queue, as on_failure has it
+-- @arg     child    job_json      the job, with its queue, as on_failure has it
 -- @option  fence    string        must be that of the run
 -- @option  detach   string        it is not canceled together with the job that calls it
 -- @flags   allow-oom

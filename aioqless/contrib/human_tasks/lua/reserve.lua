@@ -13,7 +13,7 @@
 --                                 now}
 
 reservations.check_limit(limit)
-if presence.has('deferred') then dependency.run_deferred(now) end
+if presence.has('deferred') then dependents.run_deferred(now) end
 local current = reservations.find_current(queue, worker, now)
 local jid, skipped = current and current.jid
   or reservations.take_handed_over(queue, person, worker, limit, now), 0

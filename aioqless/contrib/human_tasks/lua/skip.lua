@@ -15,6 +15,6 @@ history.append(jid, job, now, 'skipped', cjson.encode({worker = worker}))
 if archive.is_on() then archive.append_run(job, now, 'skipped') end
 reservations.remember_skipped(person, jid, now)
 release.remove_from_worker(job, now)
-local state = enqueue.add(jid, job.queue, job.priority, 0, now, false, job.constraints)
+local state = placement.put(jid, job.queue, job.priority, 0, now, false, job.constraints)
 record.set_fields(jid, 'state', state, 'time', record.format_time(now))
 return state

@@ -29,5 +29,4 @@ else
   next_cursor, count = job_sets.walk(set, place, at, PORTION,
     function(jid) return job_sets.cancel(set, jid, place, now, actor) end)
 end
-cascade.run_deferred(now)
 return {next_cursor, string.format('%d', count)}

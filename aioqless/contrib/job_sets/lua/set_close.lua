@@ -2,8 +2,8 @@
 --
 -- @arg     set_name name          the set is created if it is new
 -- @arg     now      time
--- @option  then_put branch        as of set_put
--- @option  when_ended branch
+-- @option  then_put job_json      as of set_put
+-- @option  when_ended job_json
 -- @option  callbacks text
 -- @flags   allow-oom
 -- @role    producer

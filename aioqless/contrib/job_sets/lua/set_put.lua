@@ -6,8 +6,8 @@
 -- @options enqueue
 -- @option  member   any_jid       the running member that adds them, to a closed set too
 -- @option  fence    string        of its run
--- @option  then_put branch        the job to put when the set is closed and all are complete
--- @option  when_ended branch      the job to put when it is closed and all have ended
+-- @option  then_put job_json      the job to put when the set is closed and all are complete
+-- @option  when_ended job_json    the job to put when it is closed and all have ended
 -- @option  callbacks text         tells these from others that are given later
 -- @role    producer
 -- @durable
@@ -31,5 +31,4 @@ end)
 if not set then return answers end
 redis.call('HINCRBY', keys.set(set), 'added', added)
 redis.call('HSET', keys.set(set), 'touched', string.format('%.6f', now))
-cascade.run_deferred(now)
 return answers

@@ -6,8 +6,8 @@
 -- @options enqueue
 -- @option  member   any_jid       as of set_put
 -- @option  fence    string
--- @option  then_put branch
--- @option  when_ended branch
+-- @option  then_put job_json
+-- @option  when_ended job_json
 -- @option  callbacks text
 -- @role    producer
 -- @durable
@@ -24,7 +24,7 @@ local set = job_sets.open(set_name, {['then'] = then_put, when_ended = when_ende
 local added = 0
 local function write(put, options)
   enqueue.write(put, options)
-  cascade.set_policy(put.jid, options.if_dependency_fails, now)
+  policies.set(put.jid, options.if_dependency_fails, now)
   return put.jid
 end
 for _, job in ipairs(flow) do
@@ -33,5 +33,4 @@ for _, job in ipairs(flow) do
 end
 redis.call('HINCRBY', keys.set(set), 'added', added)
 redis.call('HSET', keys.set(set), 'touched', string.format('%.6f', now))
-cascade.run_deferred(now)
 return reply

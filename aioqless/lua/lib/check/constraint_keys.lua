@@ -14,27 +14,27 @@ function constraint_keys.check_unique(here, key)
 end
 
 function constraint_keys.check_running(here, key)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     if redis.call('HGET', keys.job(jid), 'state') ~= 'running' then
-      findings.add('holding-not-running', {jid = jid, key = key}, key_types.remove(here, jid))
+      findings.add('holding-not-running', {jid = jid, key = key}, key_entries.remove(here, jid))
     end
   end)
 end
 
 function constraint_keys.check_held_back(here, key)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-constraints')
-    if not job[1] or not limits.find(job_constraints.read(job[2]), key)
+    if not job[1] or not job_constraints.find_limit(job_constraints.read(job[2]), key)
       or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
-      findings.add('held-back-elsewhere', {jid = jid, key = key}, key_types.remove(here, jid))
+      findings.add('held-back-elsewhere', {jid = jid, key = key}, key_entries.remove(here, jid))
     end
   end)
 end
 
 function constraint_keys.check_overdue(here, key)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
-    if not held_jobs.read(jid) then
-      findings.add('overdue-not-held', {jid = jid, key = key}, key_types.remove(here, jid))
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
+    if not overdue_jobs.read(jid) then
+      findings.add('overdue-not-held', {jid = jid, key = key}, key_entries.remove(here, jid))
     end
   end)
 end
@@ -50,12 +50,12 @@ function constraint_keys.check_tenant(here, length, name)
         redis.call('ZRANGE', here.key, 0, 0, 'WITHSCORES')[2], tenant)
     end)
   end
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     local job = redis.call('HMGET', keys.job(jid), 'priority', 'x-constraints')
     if not turns.is_waiting(queue, jid) or tenant
       ~= turns.name_tenant(tonumber(job[1]) or 0, job_constraints.read(job[2])) then
       findings.add('turn-not-waiting', {jid = jid, queue = queue, tenant = tenant},
-        key_types.remove(here, jid))
+        key_entries.remove(here, jid))
     end
   end)
 end
@@ -63,11 +63,11 @@ end
 -- Other clients' pops leave entries behind.
 function constraint_keys.check_bulk(here, length, name)
   local queue, key = string.sub(name, 1, length), string.sub(name, length + 2)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     local own = bulks.read(redis.call('HGET', keys.job(jid), 'x-constraints') or nil)
     if not turns.is_waiting(queue, jid) or not own or own.bulk ~= key then
       findings.add('bulk-not-gathering', {jid = jid, queue = queue, key = key},
-        key_types.remove(here, jid))
+        key_entries.remove(here, jid))
     end
   end)
 end

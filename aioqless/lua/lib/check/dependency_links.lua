@@ -26,7 +26,7 @@ function dependency_links.check_dependencies(here, jid)
     findings.add('not-held', {jid = jid, state = state},
       function() dependency_links.block(jid, here.now) end)
   end
-  return key_types.scan_members(here, 'SSCAN',
+  return key_entries.scan_members(here, 'SSCAN',
     function(other) dependency_links.check_dependency(jid, state, other, here.now) end)
 end
 
@@ -64,13 +64,13 @@ function dependency_links.check_dependency(jid, state, other, now)
   if problem then
     findings.add(problem, {jid = jid, dependency = other}, function()
       dependency.unlink(jid, {other})
-      dependency.release(jid, now)
+      dependents.release(jid, now)
     end)
   end
 end
 
 function dependency_links.check_dependents(here, jid)
-  return key_types.scan_members(here, 'SSCAN', function(other)
+  return key_entries.scan_members(here, 'SSCAN', function(other)
     if redis.call('SISMEMBER', keys.dependencies(other), jid) == 1
       or dependency_links.is_deferred('unlink', other, jid) then
       return
@@ -91,7 +91,7 @@ end
 function dependency_links.is_readable(note) return string.find(note, '^%l+:%d+:.') ~= nil end
 
 function dependency_links.check_notes(here)
-  return key_types.scan_members(here, 'SSCAN', function(note)
+  return key_entries.scan_members(here, 'SSCAN', function(note)
     if dependency_links.is_readable(note)
       and redis.call('EXISTS', keys.deferred_jids(note)) == 1 then
       return
@@ -116,7 +116,7 @@ function dependency_links.check_deferred_jids(here, note)
 end
 
 function dependency_links.check_stuck(here, jid)
-  return key_types.scan_members(here, 'SSCAN', function(other)
+  return key_entries.scan_members(here, 'SSCAN', function(other)
     if redis.call('SISMEMBER', keys.dependencies(jid), other) == 1 then return end
     findings.add('stuck-without-dependency', {jid = jid, dependency = other},
       function() redis.call('SREM', here.key, other) end)

@@ -37,7 +37,7 @@ function failure_groups.remove(here, group, jid)
 end
 
 function failure_groups.check_names(here)
-  return key_types.scan_members(here, 'SSCAN', function(group)
+  return key_entries.scan_members(here, 'SSCAN', function(group)
     if redis.call('EXISTS', keys.group(group)) == 0 then
       findings.add('group-empty', {group = group},
         function() redis.call('SREM', keys.failures(), group) end)

@@ -1,18 +1,18 @@
 -- job_indexes: check what lists jobs: workers' lists, the set of completed jobs, tags, counters.
 
 function job_indexes.check_worker_jobs(here, worker)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     local job = redis.call('HMGET', keys.job(jid), 'state', 'worker')
     if job[1] ~= 'running' or job[2] ~= worker then
-      findings.add('held-not-running', {jid = jid, worker = worker}, key_types.remove(here, jid))
+      findings.add('held-not-running', {jid = jid, worker = worker}, key_entries.remove(here, jid))
     end
   end)
 end
 
 function job_indexes.check_completed(here)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     if redis.call('HGET', keys.job(jid), 'state') ~= 'complete' then
-      findings.add('entry-not-complete', {jid = jid}, key_types.remove(here, jid))
+      findings.add('entry-not-complete', {jid = jid}, key_entries.remove(here, jid))
     end
   end)
 end
@@ -21,7 +21,7 @@ function job_indexes.check_tag(here, tag)
   if here.at == '0' and not redis.call('ZSCORE', keys.tags(), tag) then
     job_indexes.report_tag_count(tag, nil)
   end
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     for _, name in ipairs(json.parse_texts(redis.call('HGET', keys.job(jid), 'tags'))) do
       if name == tag then return end
     end
@@ -33,7 +33,7 @@ function job_indexes.check_tag(here, tag)
 end
 
 function job_indexes.check_tag_counts(here)
-  return key_types.scan_members(here, 'ZSCAN', function(tag, count)
+  return key_entries.scan_members(here, 'ZSCAN', function(tag, count)
     if tonumber(count) ~= redis.call('ZCARD', keys.tag(tag)) then
       job_indexes.report_tag_count(tag, tonumber(count))
     end
@@ -97,7 +97,7 @@ end
 
 -- Other clients' completions leave entries behind.
 function job_indexes.check_takers(here, jid)
-  return key_types.scan_members(here, 'SSCAN', function(other)
+  return key_entries.scan_members(here, 'SSCAN', function(other)
     local job = redis.call('HMGET', keys.job(other), 'state', 'x-constraints')
     local takes = job_constraints.read(job[2]).takes
     if job[1] == 'complete' or not takes or not takes[jid] then

@@ -59,7 +59,7 @@ function job_location.check(jid, job, places, now)
   end
   if job.state == 'depends' and not dependency.is_blocked(jid) then
     findings.add('held-by-nothing', {jid = jid, queue = job.queue},
-      function() dependency.release(jid, now) end)
+      function() dependents.release(jid, now) end)
   end
   if job.constraints then set_members.check_job(jid, job, now) end
   if job.constraints and job.state == 'waiting' and places.work then
@@ -112,7 +112,7 @@ function job_location.fail(jid, job, places, why, now)
   if PLACES[job.state] == 'group' or PLACES[job.state] == 'completed' then return end
   dependency.unlink_all(jid)
   if job.worker ~= '' then events.publish_lock_lost(job.worker, jid) end
-  failures.fail(record.read(jid), GROUP, why, job.worker, now)
+  failing.fail(record.read(jid), GROUP, why, job.worker, now)
   for name in pairs(SETS) do places[name] = nil end
   job.state, job.failure = 'failed', job_location.encode_failure(why, job.worker, now)
 end

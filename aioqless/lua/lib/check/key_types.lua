@@ -1,9 +1,6 @@
 -- key_types: what each key of a namespace may hold, by its name; and the checks of queues' sets.
 -- Each check returns its cost and, if it is not finished with the key, a cursor to continue from.
 
-local PORTION = 100
-
-
 -- The kinds of keys: type, name below the namespace, check, and what the check needs besides.
 function key_types.families()
   call.families = call.families or {
@@ -68,19 +65,6 @@ function key_types.check(here)
   return 1
 end
 
--- Call `look` with a portion of a set's members, and their scores if any.
-function key_types.scan_members(here, command, look)
-  local step = redis.call(command, here.key, here.at, 'COUNT', math.min(here.most, PORTION))
-  local width = command == 'SSCAN' and 1 or 2
-  for i = 1, #step[2], width do look(step[2][i], step[2][i + 1]) end
-  return 1 + #step[2] / width, step[1] ~= '0' and step[1] or nil
-end
-
--- A repair that removes a member from the sorted set being checked.
-function key_types.remove(here, member)
-  return function() redis.call('ZREM', here.key, member) end
-end
-
 function key_types.check_history(here, jid)
   if redis.call('EXISTS', keys.job(jid)) == 0 then
     findings.add('history-without-job', {jid = jid}, function() redis.call('UNLINK', here.key) end)
@@ -94,7 +78,7 @@ function key_types.check_queue(here, queue, kind)
       function() queue_sets.register_queue(queue, here.now) end)
   end
   local look = kind == 'recur' and recurring_entries.check_entry or key_types.check_entry
-  return key_types.scan_members(here, 'ZSCAN', function(jid) look(here, queue, kind, jid) end)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid) look(here, queue, kind, jid) end)
 end
 
 function key_types.check_entry(here, queue, kind, jid)
@@ -102,7 +86,7 @@ function key_types.check_entry(here, queue, kind, jid)
   if at_home == queue then return end
   local about = {jid = jid, queue = queue, place = kind}
   if not at_home and redis.call('EXISTS', keys.job(jid)) == 0 then
-    findings.add('entry-without-job', about, key_types.remove(here, jid))
+    findings.add('entry-without-job', about, key_entries.remove(here, jid))
   else
     findings.add('entry-of-other-queue', about, function()
       redis.call('ZREM', here.key, jid)

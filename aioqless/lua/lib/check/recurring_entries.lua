@@ -85,24 +85,25 @@ end
 
 function recurring_entries.check_entry(here, queue, _, jid)
   if redis.call('HGET', keys.template(jid), 'queue') ~= queue then
-    findings.add('entry-without-template', {jid = jid, queue = queue}, key_types.remove(here, jid))
+    findings.add('entry-without-template', {jid = jid, queue = queue},
+      key_entries.remove(here, jid))
   end
 end
 
 function recurring_entries.check_ticks(here)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     if redis.call('EXISTS', keys.cron(jid)) == 0 then
-      findings.add('entry-without-template', {jid = jid}, key_types.remove(here, jid))
+      findings.add('entry-without-template', {jid = jid}, key_entries.remove(here, jid))
     end
   end)
 end
 
 -- A peer may have deleted a paused recurring job, or put it again, which resumes it.
 function recurring_entries.check_paused(here)
-  return key_types.scan_members(here, 'ZSCAN', function(jid)
+  return key_entries.scan_members(here, 'ZSCAN', function(jid)
     local template = recurring_jobs.find(jid)
     if not (template and (template.paused or template.ended)) then
-      findings.add('resting-not-paused', {jid = jid}, key_types.remove(here, jid))
+      findings.add('resting-not-paused', {jid = jid}, key_entries.remove(here, jid))
     end
   end)
 end

@@ -15,7 +15,7 @@ function set_members.check_place(here, set, place)
     return 1
   end
   if place == 'results' then return 1 end
-  return key_types.scan_members(here, 'SSCAN', function(jid)
+  return key_entries.scan_members(here, 'SSCAN', function(jid)
     local right = members.find_place(set, jid, place)
     if right ~= place then
       findings.add('member-elsewhere', {jid = jid, set = set, place = place, right = right},
@@ -26,7 +26,7 @@ end
 
 -- Check a job that has constraints. One that has ended may be kept for longer than its set.
 function set_members.check_job(jid, job, now)
-  local set = members.read_set(job.constraints)
+  local set = job_constraints.read_set(job.constraints)
   if not set or job.state == 'complete' or job.state == 'failed' then return end
   if redis.call('EXISTS', keys.set(set)) == 0 then
     findings.add('set-gone', {jid = jid, set = set},

@@ -58,25 +58,27 @@ function cancellation.delete(job, expired, now, actor)
   queue_sets.remove(job.queue, jid)
   if job.constraints then
     now = now or clock.now()
-    job_constraints.release(job, now, true)
-    limits.release(job, now)
+    stored_constraints.release(job, now, true)
+    admission.release(job, now)
   end
   dependency.unlink_all(jid)
   local f = redis.call('HMGET', keys.job(jid), 'x-steps', 'x-parent')
-  if f[1] or f[2] then now = now or clock.now() end
   if f[1] then
-    calls.note_orphans(jid)
+    steps.note_orphans(jid)
     steps.delete(jid)
   end
   if f[2] then
-    calls.note_end(jid, f[2], calls.encode_failure(jid, 'canceled', 'the job was canceled'), now)
+    notes.add('child ended', {
+      jid = jid, parent = f[2],
+      outcome = call_outcomes.encode_failure(jid, 'canceled', 'the job was canceled'),
+    })
   end
   if job.state == 'failed' then failures.leave_group(job) end
   tagging.detach(jid, json.parse_texts(job.tags))
   events.publish_tracked('canceled', jid)
   redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid), keys.dependents(jid),
     keys.output(jid))
-  if f[1] then calls.cancel_orphans(now) end
-  local set = not expired and job.constraints and members.read_set(job.constraints)
+  if f[1] then notes.add('orphans') end
+  local set = not expired and job.constraints and job_constraints.read_set(job.constraints)
   if set then members.move(set, jid, 'canceled', now or clock.now()) end
 end

@@ -20,13 +20,13 @@ function completion.complete(done)
   stats.add('run', job.queue, now, now - (job.time or now))
   if presence.has('tracked') then events.publish_tracked('completed', jid) end
   if done.data then record.set_fields(jid, 'data', done.data) end
-  if job.constraints then limits.release(job, now) end
+  if job.constraints then admission.release(job, now) end
   if job.grace or job.scheduled then record.delete_fields(jid, 'grace', 'scheduled') end
   if done.next then return completion.advance(job, done) end
   if result then results.store(job, result) end
   if done.durable then
     steps.delete(jid)
-    calls.complete(jid, string.match(done.durable, '^%S+ (.+)$'), now)
+    completion.note_end_of_child(jid, string.match(done.durable, '^%S+ (.+)$'))
   end
   if call.encoded_queue ~= job.queue then
     call.encoded_queue, call.encoded_end = job.queue, ',"queue":' .. cjson.encode(job.queue) .. '}'
@@ -37,8 +37,8 @@ function completion.complete(done)
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
     '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
   if job.constraints then
-    job_constraints.release(job, now)
-    local set = members.read_set(job.constraints)
+    stored_constraints.release(job, now)
+    local set = job_constraints.read_set(job.constraints)
     if set then completion.end_member(set, jid, result, now) end
   end
   if not call.ended_jobs then call.left_queues, call.ended_jobs, call.ended_at = {}, {}, {} end
@@ -50,6 +50,15 @@ function completion.complete(done)
     call.ended_at[jid] = retention.compute_completed_at(job, now)
   end
   return 'complete'
+end
+
+-- A run of a job completes that may be a child. `text` is what its handler returned, as JSON.
+function completion.note_end_of_child(jid, text)
+  local parent = redis.call('HGET', keys.job(jid), 'x-parent')
+  if parent then
+    notes.add('child ended',
+      {jid = jid, parent = parent, outcome = call_outcomes.encode_result(jid, text)})
+  end
 end
 
 -- Complete a job that is in no set of its queue, instead of another run: a newer one, `by`, has its
@@ -66,10 +75,10 @@ function completion.supersede(job, by, now)
   record.set_fields(jid, 'state', 'complete', 'queue', '', 'worker', '', 'expires', 0,
     'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
   redis.call('ZADD', keys.completed(), retention.compute_completed_at(job, now), jid)
-  job_constraints.release(job, now)
-  local set = members.read_set(job.constraints)
+  stored_constraints.release(job, now)
+  local set = job_constraints.read_set(job.constraints)
   if set then completion.end_member(set, jid, nil, now) end
-  dependency.release_dependents({jid}, now)
+  notes.add('completed', {jid})
 end
 
 -- Refuse what contradicts `next`.
@@ -94,7 +103,7 @@ function completion.advance(job, done)
   queue_sets.register_queue(done.next, done.now)
   dependency.link(job.jid, done.depends or {})
   record.delete_fields(job.jid, 'x-lost', 'x-declined')
-  local state = enqueue.add(job.jid, done.next, job.priority, done.delay or 0, done.now, true,
+  local state = placement.put(job.jid, done.next, job.priority, done.delay or 0, done.now, true,
     job.constraints)
   if archive.is_on() then
     archive.append(job, 'advance', done.now, {to = done.next, state = state})
@@ -102,7 +111,7 @@ function completion.advance(job, done)
   if done.depends and #done.depends > 0 then
     record.set_fields(job.jid, 'x-after', json.texts(done.depends))
     record.delete_fields(job.jid, 'x-if-dependency-fails')
-    cascade.follow_links(job.jid)
+    policies.follow_links(job.jid)
   end
   redis.call('HSET', keys.job(job.jid), 'state', state, 'queue', done.next, 'worker', '',
     'expires', '0', 'failure', '{}', 'remaining', job.retries,
@@ -121,14 +130,14 @@ function completion.archive(job, now)
 end
 
 -- Remove the completed jobs from the running ones and their worker, add them to the set of
--- completed jobs, of which old ones are deleted, and release their dependents. There are at most
--- 1,000 per call, so they can be unpacked.
+-- completed jobs, of which old ones are deleted. There are at most 1,000 per call, so they can be
+-- unpacked.
 function completion.flush(worker, now)
   for queue, jids in pairs(call.left_queues or {}) do
     queue_sets.remove_running(queue, unpack(jids))
     redis.call('ZREM', keys.worker_jobs(worker), unpack(jids))
     if #jids > 1 or redis.call('EXISTS', keys.dependents(jids[1])) == 1 then
-      dependency.release_dependents(jids, now)
+      notes.add('completed', jids)
     end
   end
   local ended = call.ended_jobs

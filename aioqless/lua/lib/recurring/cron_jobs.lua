@@ -24,7 +24,7 @@ end
 function cron_jobs.create_instance(jid, tick, at, next, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
   if next < tick then
-    recurring_jobs.schedule_next(keys.ticks(), nil, jid, next)
+    recurring_end.schedule_next(keys.ticks(), nil, jid, next)
     return ''
   end
   local key = keys.cron(jid)
@@ -68,7 +68,7 @@ end
 function cron_jobs.list_due(now, offset, made, generation)
   local due, late = {}, cron_jobs.read_due(now, offset)
   for i = 1, #late, 2 do
-    due[#due + 1] = cron_jobs.encode_tick(late[i], late[i + 1])
+    due[#due + 1] = recurring_review.encode_tick(late[i], late[i + 1])
   end
   local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE',
     'LIMIT', 0, 1, 'WITHSCORES')[2]
@@ -77,14 +77,4 @@ function cron_jobs.list_due(now, offset, made, generation)
     .. ',"next":' .. (next and json.number(tonumber(next)) or 'null')
     .. (generation and ',"lost":' .. tostring(declarations.is_lost(generation)) or '')
     .. recurring_review.encode() .. '}'
-end
-
--- JSON: a tick with what is needed to compute it; nil if there is no such recurring job.
-function cron_jobs.encode_tick(jid, tick)
-  local f = redis.call('HMGET', keys.cron(jid), 'cron', 'timezone', 'backlog', 'x-coalesce',
-    'x-until')
-  return f[1] and '{"jid":' .. cjson.encode(jid) .. ',"tick":' .. json.number(tonumber(tick))
-    .. ',"cron":' .. cjson.encode(f[1]) .. ',"timezone":' .. cjson.encode(f[2] or 'UTC')
-    .. ',"backlog":' .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0))
-    .. ',"until":' .. (f[5] and json.number(tonumber(f[5]) or 0) or 'null') .. '}' or nil
 end

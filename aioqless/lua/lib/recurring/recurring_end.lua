@@ -23,7 +23,7 @@ function recurring_end.schedule_or_finish(key, turns, queue, jid, due, now)
   if recurring_end.is_over(key, due) then return recurring_end.finish(key, turns, jid, now) end
   redis.call('HDEL', key, 'x-ended')
   redis.call('ZREM', keys.paused_recurring(), jid)
-  recurring_jobs.schedule_next(turns, queue, jid, due)
+  recurring_end.schedule_next(turns, queue, jid, due)
 end
 
 -- Store limits, jitter and the time to start in: a number each; `none` removes it.
@@ -47,4 +47,18 @@ function recurring_end.encode(template)
     .. (most and json.number(most) or 'null') .. ',"runs_left":'
     .. (left and json.number(left) or 'null') .. ',"jitter":' .. json.number(tonumber(f[5]) or 0)
     .. ',"ended":' .. tostring(template.ended and true or false)
+end
+
+-- Schedule the next instance, and wake those that wait for a later one: a worker of the queue, or
+-- the callers of ticks.
+function recurring_end.schedule_next(turns, queue, jid, due)
+  if redis.call('ZADD', turns, 'CH', due, jid) == 0
+    or redis.call('ZRANGE', turns, 0, 0)[1] ~= jid then
+    return
+  end
+  if turns == keys.ticks() then
+    redis.call('PUBLISH', keys.ticks_channel(), '')
+  else
+    events.publish_ready(queue)
+  end
 end

@@ -91,20 +91,6 @@ function recurring_jobs.has_same_schedule(former, recur)
     or not recur.cron and tonumber(f[1]) == recur.interval
 end
 
--- Schedule the next instance, and wake those that wait for a later one: a worker of the queue, or
--- the callers of ticks.
-function recurring_jobs.schedule_next(turns, queue, jid, due)
-  if redis.call('ZADD', turns, 'CH', due, jid) == 0
-    or redis.call('ZRANGE', turns, 0, 0)[1] ~= jid then
-    return
-  end
-  if turns == keys.ticks() then
-    redis.call('PUBLISH', keys.ticks_channel(), '')
-  else
-    events.publish_ready(queue)
-  end
-end
-
 function recurring_jobs.remove(jid)
   local queue = redis.call('HGET', keys.template(jid), 'queue')
   if queue then redis.call('ZREM', keys.recurring(queue), jid) end

@@ -26,7 +26,7 @@ function recurring_review.run(page, now)
   }
   for i = 1, #ticks, 2 do
     if tonumber(ticks[i + 1]) > now + constants.CLOCK_TOLERANCE then
-      later[#later + 1] = cron_jobs.encode_tick(ticks[i], ticks[i + 1])
+      later[#later + 1] = recurring_review.encode_tick(ticks[i], ticks[i + 1])
     end
   end
   for _, queue in ipairs(queues) do recurring_review.run_queue(queue, now) end
@@ -43,7 +43,7 @@ function recurring_review.run_queue(queue, now)
     local interval, first = tonumber(f[1]), tonumber(f[2])
     local right = interval and first and recurring_review.find_due(due, interval, first, now)
     if right then
-      recurring_jobs.schedule_next(keys.recurring(queue), queue, jid, right)
+      recurring_end.schedule_next(keys.recurring(queue), queue, jid, right)
       moved[#moved + 1] = '{"jid":' .. cjson.encode(jid) .. ',"former":' .. json.number(due)
         .. ',"next":' .. json.number(right) .. '}'
     end
@@ -56,4 +56,14 @@ function recurring_review.encode()
   if not found then return '' end
   return ',"later":' .. json.list(found.later) .. ',"moved":' .. json.list(found.moved)
     .. ',"page":' .. (found.following and json.number(found.following) or 'null')
+end
+
+-- JSON: a tick with what is needed to compute it; nil if there is no such recurring job.
+function recurring_review.encode_tick(jid, tick)
+  local f = redis.call('HMGET', keys.cron(jid), 'cron', 'timezone', 'backlog', 'x-coalesce',
+    'x-until')
+  return f[1] and '{"jid":' .. cjson.encode(jid) .. ',"tick":' .. json.number(tonumber(tick))
+    .. ',"cron":' .. cjson.encode(f[1]) .. ',"timezone":' .. cjson.encode(f[2] or 'UTC')
+    .. ',"backlog":' .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0))
+    .. ',"until":' .. (f[5] and json.number(tonumber(f[5]) or 0) or 'null') .. '}' or nil
 end

@@ -61,7 +61,9 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
     record.format_time(tick),
     'spawned_from_jid', template)
   if expires_in then record.set_fields(jid, 'x-expiry', due + expires_in) end
-  if encoded then job_constraints.apply(jid, encoded, job_constraints.read(encoded), nil, now) end
+  if encoded then
+    stored_constraints.apply(jid, encoded, job_constraints.read(encoded), nil, now)
+  end
   tagging.attach(jid, tags, now)
   history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
   if due > now then

@@ -40,7 +40,7 @@ function recurring_update.update(jid, changes)
   local turns = template.is_cron and keys.ticks() or keys.recurring(queue)
   if template.due and (due ~= template.due or turns ~= template.turns) then
     redis.call('ZREM', template.turns, jid)
-    recurring_jobs.schedule_next(turns, queue, jid, due)
+    recurring_end.schedule_next(turns, queue, jid, due)
   end
   if next(limits) and not template.paused then
     recurring_update.apply_limits(template, turns, queue, jid, due)

@@ -110,7 +110,7 @@ function listing.describe_position(jid, now)
       + redis.call('ZRANK', keys.scheduled(queue), jid)
   end
   return '{"queue":' .. cjson.encode(queue) .. ',"ahead":' .. ahead .. ',"popped":'
-    .. json.number(tonumber(redis.call('HGET', keys.stats('wait', stats.start_of_day(now), queue),
+    .. json.number(tonumber(redis.call('HGET', keys.stats('wait', clock.start_of_day(now), queue),
       'total')) or 0) .. '}'
 end
 

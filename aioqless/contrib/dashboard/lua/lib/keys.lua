@@ -1,4 +1,4 @@
--- keys: the dashboard's own; those of the core are in aioqless/lua/lib/keys.lua.
+-- keys: the dashboard's own; those of the core are in aioqless/lua/lib/base/keys.lua.
 
 -- stream of user actions; bounded
 function keys.audit_log() return ns .. ':x:audit-log' end

@@ -1,4 +1,4 @@
--- keys: those of the import; those of the core are in aioqless/lua/lib/keys.lua.
+-- keys: those of the import; those of the core are in aioqless/lua/lib/base/keys.lua.
 
 -- T the number of foreign jobs imported without a jid
 function keys.import_counter() return ns .. ':x:import-counter' end

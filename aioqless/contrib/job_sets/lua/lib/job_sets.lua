@@ -51,7 +51,7 @@ function job_sets.check_open(name, member, fence)
   if not set or redis.call('HEXISTS', keys.set(set), 'closed') == 0 then return end
   local job = member and record.read(member)
   if not job or job.state ~= 'running' or job.fence ~= fence or not job.constraints
-    or members.read_set(job.constraints) ~= set then
+    or job_constraints.read_set(job.constraints) ~= set then
     errors.raise('SETCLOSED', 'the job set is closed: only its running members may add others', {
       set = name,
     })
@@ -62,7 +62,7 @@ end
 -- check that it may be one.
 function job_sets.put(set, put, options, write)
   local job = record.find(put.jid)
-  local former = job and job.constraints and members.read_set(job.constraints)
+  local former = job and job.constraints and job_constraints.read_set(job.constraints)
   if former and former ~= set then
     errors.raise('EXISTS', 'the job is a member of another job set', {jid = put.jid})
   end
@@ -71,8 +71,8 @@ function job_sets.put(set, put, options, write)
   local jid = write(put, options)
   if jid ~= put.jid or former then return jid, false end
   record.set_fields(jid, 'x-constraints',
-    members.name_set(redis.call('HGET', keys.job(jid), 'x-constraints'), set))
-  if options.depends then cascade.mark_through(jid) end
+    job_constraints.name_set(redis.call('HGET', keys.job(jid), 'x-constraints'), set))
+  if options.depends then policies.mark_through(jid) end
   -- A job that was there already, and is left alone, joins as what it is.
   local place = job and members.find_place(set, jid) or 'open'
   local known = false
@@ -86,7 +86,7 @@ end
 
 function job_sets.close(set, now)
   if redis.call('HSETNX', keys.set(set), 'closed', string.format('%.6f', now)) == 1 then
-    members.react(set, now)
+    notes.add('set changed', set)
   end
 end
 
@@ -106,7 +106,7 @@ function job_sets.retry(set, jid, now)
   local job = members.compare(set, jid, 'failed', now) == 'failed' and record.read(jid)
   if not job or job.queue == '' then return false end
   failures.leave_group(job)
-  failures.put_back(job, job.queue, now)
+  revival.put_back(job, job.queue, now)
   queue_sets.register_queue(job.queue, now)
   return true
 end
@@ -114,7 +114,7 @@ end
 -- Cancel a member that has not ended. Jobs that depend on it never run: they are canceled as well.
 function job_sets.cancel(set, jid, place, now, actor)
   if members.compare(set, jid, place, now) ~= place then return false end
-  cascade.defer('canceled', jid, keys.dependents(jid))
+  policies.defer('canceled', jid, keys.dependents(jid))
   cancellation.delete(record.read(jid), false, now, actor)
   return true
 end

@@ -1,4 +1,4 @@
--- keys: those of metrics; those of the core are in aioqless/lua/lib/keys.lua.
+-- keys: those of metrics; those of the core are in aioqless/lua/lib/base/keys.lua.
 
 -- Z series, `length:queue:klass`, by when they were last added to
 function keys.series() return ns .. ':x:series' end

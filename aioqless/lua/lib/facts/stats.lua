@@ -1,0 +1,168 @@
+-- stats: daily statistics of a queue. Only this library knows what a day is.
+
+-- The lower bounds of our bins within the first second.
+local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
+
+-- Counters: retries (lost locks), x-retries (explicit ones), failures, failed.
+function stats.count(queue, time, what, by)
+  local day = clock.start_of_day(time)
+  if redis.call('HINCRBY', keys.stats('stats', day, queue), what, by) == by then
+    stats_pruning.register_queue(queue, day)
+  end
+end
+
+function stats.read_count(queue, time, what)
+  return tonumber(redis.call('HGET', keys.stats('stats', clock.start_of_day(time), queue), what))
+    or 0
+end
+
+-- The histogram's bin: seconds within a minute, then minutes, hours, days. Within the first second,
+-- also ours, `x-ms0` to `x-ms500`. And a range of seconds that have the same ones, if short.
+function stats.find_bins(seconds)
+  if seconds >= 0 and seconds < 1 then
+    -- The ranges end a little earlier, where no rounding matters.
+    if seconds * 1000 < 1 then return 's0', 'x-ms0', 0, 0.001 - 1e-9 end
+    if seconds * 1000 < 2 then return 's0', 'x-ms1', 0.001, 0.002 - 1e-9 end
+    if seconds * 1000 < 5 then return 's0', 'x-ms2', 0.002, 0.005 - 1e-9 end
+    if seconds * 1000 < 10 then return 's0', 'x-ms5', 0.005, 0.01 - 1e-9 end
+    if seconds * 1000 < 20 then return 's0', 'x-ms10', 0.01, 0.02 - 1e-9 end
+    if seconds * 1000 < 50 then return 's0', 'x-ms20', 0.02, 0.05 - 1e-9 end
+    if seconds * 1000 < 100 then return 's0', 'x-ms50', 0.05, 0.1 - 1e-9 end
+    if seconds * 1000 < 200 then return 's0', 'x-ms100', 0.1, 0.2 - 1e-9 end
+    if seconds * 1000 < 500 then return 's0', 'x-ms200', 0.2, 0.5 - 1e-9 end
+    return 's0', 'x-ms500', 0.5, 1 - 1e-9
+  end
+  if seconds < 60 then
+    local whole = math.floor(seconds)
+    return 's' .. string.format('%.0f', whole), nil, whole, whole + 1
+  end
+  if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
+  if seconds < constants.DAY then return 'h' .. math.floor(seconds / 3600) end
+  return 'd' .. string.format('%.0f', math.floor(seconds / constants.DAY))
+end
+
+-- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it.
+function stats.add(kind, queue, now, seconds)
+  if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
+  local day, date = call.latest_day, now - now % constants.DAY
+  if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= date then
+    local key, pending = keys.stats(kind, date, queue), call.pending_stats or {}
+    call.pending_stats = pending
+    day = pending[key] or {kind = kind, queue = queue, date = date}
+    pending[key], call.latest_day = day, day
+  end
+  day[#day + 1] = seconds
+end
+
+-- Remove a value that was added at `time`.
+function stats.remove(kind, queue, time, seconds)
+  local key = keys.stats(kind, clock.start_of_day(time), queue)
+  local bin, fine = stats.find_bins(seconds)
+  local bins = {bin, fine}
+  local stored = redis.call('HMGET', key, 'total', 'mean', 'vk', unpack(bins))
+  local total, before, vk = (tonumber(stored[1]) or 0) - 1, tonumber(stored[2]) or 0,
+    tonumber(stored[3]) or 0
+  if total < 0 then return end
+  local mean = total > 0 and (before * (total + 1) - seconds) / total or 0
+  vk = total > 1 and math.max(0, vk - (seconds - before) * (seconds - mean)) or 0
+  redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk)
+  for i, bin in ipairs(bins) do
+    redis.call('HSET', key, bin, math.max(0, (tonumber(stored[3 + i]) or 0) - 1))
+  end
+end
+
+-- Write the additions of this call. A call without any prunes old statistics instead. Return
+-- whether it is time to prune.
+function stats.flush(now)
+  local prunes = not call.latest_day and stats_pruning.is_due(now)
+  for key, day in pairs(call.pending_stats or {}) do prunes = stats.write(key, day) or prunes end
+  call.pending_stats, call.latest_day = nil, nil
+  if prunes then stats_pruning.run(now) end
+  return prunes
+end
+
+-- Add values to a day's statistics: mean and variance in one pass, by Welford's algorithm. Return
+-- whether it is time to prune.
+function stats.write(key, values)
+  local fields, added = {'total', 'mean', 'vk'}, {}
+  local bin, fine, low, high
+  for _, seconds in ipairs(values) do
+    if not (low and seconds >= low and seconds < high) then
+      bin, fine, low, high = stats.find_bins(seconds)
+    end
+    if not added[bin] then fields[#fields + 1] = bin end
+    added[bin] = (added[bin] or 0) + 1
+    if fine and not added[fine] then fields[#fields + 1] = fine end
+    if fine then added[fine] = (added[fine] or 0) + 1 end
+  end
+  local stored = redis.call('HMGET', key, unpack(fields))
+  local before = tonumber(stored[1]) or 0
+  local total, mean, vk = before, tonumber(stored[2]) or 0, tonumber(stored[3]) or 0
+  for _, seconds in ipairs(values) do
+    local deviation = seconds - mean
+    total = total + 1
+    mean = total == 1 and seconds or mean + deviation / total
+    vk = total == 1 and 0 or vk + deviation * (seconds - mean)
+  end
+  local changed = {'total', total, 'mean', mean, 'vk', vk}
+  for i = 4, #fields do
+    changed[2 * i - 1] = fields[i]
+    changed[2 * i] = (tonumber(stored[i]) or 0) + added[fields[i]]
+  end
+  redis.call('HSET', key, unpack(changed))
+  if before == 0 then stats_pruning.register_queue(values.queue, values.date) end
+  local every = constants.PRUNED_EVERY
+  return math.floor((before - 1) / every) < math.floor((total - 1) / every)
+end
+
+-- One kind of a day's statistics, in the words of live clients and of the specification.
+function stats.encode_summary(kind, day, queue)
+  local stored = redis.call('HGETALL', keys.stats(kind, day, queue))
+  local values = {}
+  for i = 1, #stored, 2 do values[stored[i]] = stored[i + 1] end
+  local total, vk = tonumber(values.total) or 0, tonumber(values.vk) or 0
+  local variance = total > 1 and vk / (total - 1) or 0
+  return '{"count":' .. json.number(total) .. ',"total":' .. json.number(total) .. ',"mean":'
+    .. json.number(tonumber(values.mean) or 0)
+    .. ',"std":' .. json.number(math.sqrt(variance)) .. ',"variance":' .. json.number(variance)
+    .. ',"histogram":' .. json.list(stats.list_histogram(values)) .. ',"milliseconds":'
+      .. json.list(stats.list_milliseconds(values)) .. '}'
+end
+
+-- 148 counters: s0 to s59, m1 to m59, h1 to h23, d1 to d6.
+function stats.list_histogram(values)
+  local counters = {}
+  for _, range in ipairs({{'s', 0, 59}, {'m', 1, 59}, {'h', 1, 23}, {'d', 1, 6}}) do
+    for number = range[2], range[3] do
+      counters[#counters + 1] = values[range[1] .. number] or '0'
+    end
+  end
+  return counters
+end
+
+-- 10 counters of what took less than a second, as far as our scripts counted it.
+function stats.list_milliseconds(values)
+  local counters = {}
+  for i, begin in ipairs(MILLISECONDS) do counters[i] = values['x-ms' .. begin] or '0' end
+  return counters
+end
+
+-- The counters of a queue on a day, as members of an object.
+function stats.encode_totals(day, queue)
+  return '"popped":'
+    .. json.number(tonumber(redis.call('HGET', keys.stats('wait', day, queue), 'total')) or 0)
+    .. ',"completed":'
+      .. json.number(tonumber(redis.call('HGET', keys.stats('run', day, queue), 'total')) or 0)
+    .. ',' .. stats.encode_counters(day, queue)
+end
+
+-- Failures and retries of a day, as members of an object. Live clients' `retries` are lost locks
+-- alone; explicit ones have a field of ours.
+function stats.encode_counters(day, queue)
+  local counters = redis.call('HMGET', keys.stats('stats', day, queue), 'failures', 'retries',
+    'x-retries')
+  local lost, explicit = tonumber(counters[2]) or 0, tonumber(counters[3]) or 0
+  return '"failures":' .. (counters[1] or '0') .. ',"retries":' .. json.number(lost + explicit)
+    .. ',"lost_locks":' .. json.number(lost)
+    .. ',"explicit_retries":' .. json.number(explicit)
+end

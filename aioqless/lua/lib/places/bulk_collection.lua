@@ -1,0 +1,62 @@
+-- bulk_collection: the other jobs of a bulk, which a pop takes along with the first one.
+
+-- Take along others of a bulk, at most `most`, with its `first` job, which was popped with this
+-- score: add to `jobs` those that may start. `top` is what was popped with it. Return their number.
+-- For a caller that runs jobs singly there are none.
+function bulk_collection.collect(queue, first, score, top, jobs, most, now)
+  local own = bulks.read(first.constraints)
+  if not own then return 0 end
+  local index, count = keys.bulk(queue, own.bulk), #jobs
+  redis.call('ZREM', index, first.jid)
+  if not call.pops_bulks then most = 0 else first.bulk = first.jid end
+  most = math.min(own.size - 1, most)
+  repeat
+    local before = #jobs
+    local found = bulk_collection.find(queue, index, own, top, most - before + count, now)
+    for _, other in ipairs(found) do
+      local job = job_row.read(other.jid)
+      if job and admission.may_start(queue, job, other.score, now, score) then
+        job.ready_since = job.ready_since or not other.gathers
+          and queue_sets.read_ready_since(job.jid, other.score, job.row[3]) or now
+        job.bulk = first.jid
+        jobs[#jobs + 1] = job
+      end
+    end
+    -- One that a limit admits may wake the next one.
+  until #found == 0 or #jobs - before < #found
+  bulks.complete(queue, index, own)
+  return #jobs - count
+end
+
+-- Take the best jobs of a bulk out of the index and their sets.
+function bulk_collection.find(queue, index, own, top, most, now)
+  if most <= 0 then return {} end
+  local best = redis.call('ZRANGE', index, 0, most - 1, 'REV', 'WITHSCORES')
+  if #best < 2 * most then
+    placement.move_due(queue, now, most - #best / 2)
+    best = redis.call('ZRANGE', index, 0, most - 1, 'REV', 'WITHSCORES')
+  end
+  if #best == 0 then return {} end
+  local popped, jids = {}, {}
+  for i = 1, #top, 2 do popped[top[i]] = true end
+  for i = 1, #best, 2 do jids[#jids + 1] = best[i] end
+  local waiting = redis.call('ZMSCORE', keys.waiting(queue), unpack(jids))
+  local dues = redis.call('ZMSCORE', keys.scheduled(queue), unpack(jids))
+  call.taken_along = call.taken_along or {}
+  local found, taken = {}, {}
+  for i, jid in ipairs(jids) do
+    -- One that another client has popped may be scheduled by now for a later time.
+    local gathers = dues[i] and tonumber(dues[i]) <= now + own.within
+    if gathers or waiting[i] or popped[jid] and not call.taken_along[jid] then
+      call.taken_along[jid] = true
+      found[#found + 1] = {jid = jid, score = best[2 * i], gathers = gathers}
+      taken[#taken + 1] = jid
+    end
+  end
+  redis.call('ZREM', index, unpack(jids))
+  if taken[1] then
+    redis.call('ZREM', keys.waiting(queue), unpack(taken))
+    redis.call('ZREM', keys.scheduled(queue), unpack(taken))
+  end
+  return found
+end

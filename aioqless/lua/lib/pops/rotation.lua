@@ -1,0 +1,103 @@
+-- rotation: which queue the next job comes from, if a worker serves several.
+
+-- The batch of a call. There is one answer for all, so one error refuses all.
+function rotation.read_queues(each)
+  local queues = {}
+  local refused =
+    each(function(queue, limit) queues[#queues + 1] = {name = queue,
+    limit = limit or math.huge} end)
+  if refused[1] then error(refused[1]) end
+  return queues
+end
+
+-- Empty the first queue, then the second, and so on.
+function rotation.pop_in_order(queues, worker, count, now, prefers_waiting)
+  local jids = {}
+  for _, queue in ipairs(queues) do
+    local most = math.min(queue.limit, count - #jids)
+    for _, jid in ipairs(pop.take(queue.name, worker, most, now, prefers_waiting)) do
+      jids[#jids + 1] = jid
+    end
+  end
+  return jids
+end
+
+-- One job from each queue in turn. The shares are computed first, so that each queue is popped from
+-- once.
+function rotation.pop_in_turn(queues, worker, count, now)
+  if count > 0 then pop.register_worker(worker, now) end  -- even if all queues are empty
+  local shares = rotation.compute_shares(queues, count, now)
+  local popped, missing = {}, 0
+  for i, queue in ipairs(queues) do
+    popped[i] = pop.take(queue.name, worker, shares[i], now)
+    missing = missing + shares[i] - #popped[i]
+  end
+  -- What a queue could not give because of grace periods or a limit, others may.
+  for i, queue in ipairs(queues) do
+    local more = pop.take(queue.name, worker, math.min(queue.limit - #popped[i], missing), now)
+    for _, jid in ipairs(more) do popped[i][#popped[i] + 1] = jid end
+    missing = missing - #more
+  end
+  local jids, turn = {}, 1
+  repeat
+    local before = #jids
+    for i = 1, #queues do jids[#jids + 1] = popped[i][turn] end
+    turn = turn + 1
+  until #jids == before
+  return jids
+end
+
+-- How many jobs each queue gives if they take turns until `count` is reached.
+function rotation.compute_shares(queues, count, now)
+  local shares, left = {}, {}
+  for i, queue in ipairs(queues) do
+    shares[i], left[i] = 0, math.min(queue.limit, pop.count_available(queue.name, now))
+  end
+  while count > 0 do
+    local before = count
+    for i = 1, #queues do
+      if count > 0 and left[i] > 0 then
+        shares[i], left[i], count = shares[i] + 1, left[i] - 1, count - 1
+      end
+    end
+    if count == before then break end
+  end
+  return shares
+end
+
+-- Seconds until a job of the queues becomes due by itself (a delay, an interval, an expiring lock);
+-- '' if none will. In a closed queue, what is due already waits for something other than time.
+function rotation.find_next_due(each, now)
+  if pop.was_cut_short() then return '0.001' end
+  local first = math.huge
+  for _, queue in ipairs(rotation.read_queues(each)) do
+    first = math.min(first, pop.get_known_due(queue.name) or rotation.find_queue_due(queue, now))
+  end
+  if first == math.huge then return '' end
+  return json.number(math.max(0, first - now))
+end
+
+function rotation.find_queue_due(queue, now)
+  local first, name = math.huge, queue.name
+  local from = rotation.is_closed(name, now) and '(' .. json.number(now) or '-inf'
+  for _, key in ipairs({keys.scheduled(name), keys.recurring(name), keys.locks(name)}) do
+    local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+    first = math.min(first, tonumber(due) or math.huge)
+  end
+  local rate = config.rate(name)
+  if rate and rates.read_capacity('q:' .. name, rate, now) == 0 then
+    first = math.min(first, rates.find_next_start('q:' .. name, rate, 0, now))
+  end
+  return first
+end
+
+-- Whether a queue gives nothing now, whatever it holds.
+function rotation.is_closed(queue, now)
+  return queue_sets.is_paused(queue) or pop.read_capacity(queue, now) == 0
+end
+
+-- The reply of pop_many.
+function rotation.reply(answer, worker, count, each, now)
+  local next_due = #answer < 2 * count and rotation.find_next_due(each, now) or ''
+  return {job_row.list(answer, worker), next_due, string.format('%.17g', now)}
+end
