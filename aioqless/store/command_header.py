@@ -45,7 +45,7 @@ from aioqless.lua import list_commands, read_library, read_script, usual_functio
 
 @dataclass(frozen=True)
 class Arg:
-    """One argument: its name, its type, which is a function of args.lua, and whether it may lack."""
+    """One argument: its name, its type (a function of args.lua), and whether it is optional."""
 
     name: str
     type: str
