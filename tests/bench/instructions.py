@@ -117,6 +117,10 @@ MEASURED: dict[str, _Each] = {
     "emit of 5": (
         "emit", None, _RUN, lambda n: {"batch": [_emitted(5 * n + i) for i in range(5)]},
     ),
+    "emit_end": (
+        "emit_end", None, _RUN,
+        lambda n: {"jid": f"r{n}", "fence": str(n + 1), "start": 5, "values": "[]", "ttl": 60},
+    ),
     "output": ("output", None, {}, _jid("r")),
     "charge": ("charge", None, {"key": "tokens", "used": 3, **_RUN}, _jid("p")),
     "fail": ("fail", None, {"group": "g", "message": "no", **_RUN}, _jid("r")),
@@ -145,6 +149,8 @@ MEASURED: dict[str, _Each] = {
         {"queue": "mail", "state": "waiting", "offset": 0, "now": None, "states": ["waiting"]},
         _none,
     ),
+    "edit": ("edit", None, {"data": DATA, "now": None}, _jid("w")),
+    "free_limits": ("free_limits", None, {"constraints": LIMITS, "now": None}, _jid("c")),
     "priority": ("priority", None, {"priority": 3}, _jid("w")),
     "tag add": ("tag", "add", {"now": None, "tags": ["a", "b"]}, _jid("w")),
     "tag get": ("tag", "get", {"tag": "a"}, _none),
