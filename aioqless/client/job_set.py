@@ -185,6 +185,9 @@ class JobSet:
         pause, shown = validation.check_seconds("interval", interval), None
         while True:
             status = await self.status()
+            if status.has_ended:  # a client that was killed may not have put the callbacks
+                await self._backend.store.agenda()
+                status = await self.status()
             if status != shown:
                 yield status
             if status.has_ended:

@@ -20,10 +20,9 @@
 --                                 again, as in `due`, `moved`: those with an interval that were
 --                                 moved, {jid, former, next}, and the next `page` or null
 
-notes.add('policies')
+agenda.run_stored(now)
 if page then recurring_review.run(page, now) end
 local made = cron_jobs.tick(each, now)
 cron_jobs.remove_orphans(now, offset or 0)
 steps.sweep(now)
-notes.add('orphans')
 return made

@@ -31,6 +31,8 @@ class Call(Awaitable[T_co], Generic[T_co]):
         writes: Whether the command may change something.
         durable: Whether callers rely on it: it is retried for as long as a fail-over may take, and
             sent durably.
+        noted: When it was called, if its reply said that there is something to do for other jobs;
+            empty if the script took its own clock.
     """
 
     send: Callable[[Call[T_co]], Coroutine[object, object, T_co]]
@@ -41,6 +43,7 @@ class Call(Awaitable[T_co], Generic[T_co]):
     request: str | None = None
     writes: bool = False
     durable: bool = False
+    noted: str | None = None
 
     def __await__(self) -> Generator[Any, None, T_co]:
         return self.send(self).__await__()

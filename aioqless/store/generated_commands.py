@@ -166,6 +166,13 @@ class Store(Commands, ABC):
     async def now(self) -> float:
         """Return the time of the clock that commands go by, in seconds since 1970."""
 
+    def agenda(self, *, now: float | None = None, request: str | None = None) -> Call[None]:
+        """Do what changes have noted for other jobs."""
+        argv = [self._encode_time(now)]
+        return Call(
+            self.send, "agenda", read_nothing, [encode(self.namespace)], argv, request, writes=True,
+        )
+
     def archive_state(self) -> Call[Json]:
         """The state of the archive stream, and how far a reader has stored it elsewhere."""
         return Call(self.send, "archive_state", read_json, [encode(self.namespace)], [])

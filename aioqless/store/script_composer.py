@@ -38,6 +38,10 @@ from aioqless.store.library_linker import (
     write_out,
 )
 
+# The first item of a reply that says that notes are stored; no name has such a character. The other
+# items are the time of the call, if it was given, and the reply itself.
+NOTED = "\x01agenda"
+
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
 
 
@@ -329,21 +333,24 @@ def _table(members: list[Arg], values: list[str]) -> str:
     return f"{{{', '.join(f'{arg.name} = {value}' for arg, value in pairs)}}}"
 
 
-def _notes(command: Command) -> bool:
-    """Return whether a command may note what follows from a change for other jobs."""
+def _reaches(command: Command, function: str) -> bool:
+    """Return whether a command may call a function of a library."""
     text = "\n".join([*_arguments(command), *(text for _, text in command.body)])
-    return reaches(write_out(text), "notes.add")
+    return reaches(write_out(text), function)
 
 
 def _tail(command: Command) -> Iterator[str]:
-    """Yield Lua that runs the body, once for each request id, and then what it has noted."""
+    """Yield Lua that runs the body, once for each request id, and then what it has noted.
+
+    The reply of a command that has stored notes says so, and when it was called.
+    """
     if not command.writes:
         yield "return perform()"
         return
     yield from _stored(command)
     yield "if not found then"
     yield "  answer = perform()"
-    if _notes(command):
+    if _reaches(command, "notes.add"):
         now = "now" if "now" in command.names() else ""
         yield f"  if call.notes then agenda.run({now}) end"
     yield "  if request then"
@@ -352,6 +359,11 @@ def _tail(command: Command) -> Iterator[str]:
     yield f"    redis.call('SET', keys.request(request_line), packed, 'EX', {seconds})"
     yield "  end"
     yield "end"
+    if _reaches(command, "notes.store") and command.name != "agenda":
+        yield "if call.has_stored_notes or found and redis.call('EXISTS', keys.agenda()) == 1 then"
+        time = "now and string.format('%.17g', now)" if "now" in command.names() else "nil"
+        yield f"  return {{{_quoted(NOTED)}, {time} or '', {command.present}}}"
+        yield "end"
     yield f"return {command.present}"
 
 

@@ -21,10 +21,11 @@ from aioqless import errors
 from aioqless.lua import constant
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, RedisCommand, Reply
 from aioqless.redis.durability import DurableWrites
+from aioqless.redis.encoding import decode_text
 from aioqless.store.call import Call, T
 from aioqless.store.generated_commands import Store
 from aioqless.store.run_lock import MAX_PAUSE, current_lock, repeat_while_locked
-from aioqless.store.script_composer import Script, compose
+from aioqless.store.script_composer import NOTED, Script, compose
 
 ATTEMPTS = 3
 # Seconds after which a call isn't sent again, since its first answer may have expired.
@@ -32,6 +33,7 @@ RETRY_WINDOW = constant("ANSWER_TTL") - 20.0
 
 Words: TypeAlias = list[bytes | int]  # of a command, after the script
 
+_NOTED = NOTED.encode()
 _REFUSAL = re.compile(r"([A-Z]+) (\{.*\})", re.DOTALL)
 _NOT_PERMITTED = re.compile(
     r"The user executing the script can't|ACL failure in script"
@@ -113,10 +115,25 @@ class ScriptStore(Store):
     async def send(self, call: Call[T]) -> T:
         """Send a call, again if it gets no answer, and return its reply as its header says.
 
+        What follows from it for other jobs is done then.
+
         Raises:
             ScriptError: Redis refuses it; QueueFull among them.
             redis.exceptions.RedisError: Redis can't be reached.
         """
+        try:
+            return await self._send(call)
+        finally:
+            if call.noted is not None:
+                await self._run_agenda(call.noted)
+
+    async def _run_agenda(self, noted: str) -> None:
+        """Do what calls have noted for other jobs; ticks do it if Redis can't be reached."""
+        with contextlib.suppress(exceptions.RedisError, errors.AioqlessError):
+            await self._send(self.agenda(now=float(noted) if noted else None))
+
+    async def _send(self, call: Call[T]) -> T:
+        """Send a call, again if it gets no answer."""
         needs_request = call.writes and call.request is None
         with self.request() if needs_request else nullcontext(call.request) as request:
             words = call.words(request)
@@ -149,10 +166,13 @@ class ScriptStore(Store):
             for call in calls
         ]
         replies = await self.connection.execute_many(commands, raise_errors=False)
-        return [
+        answers = [
             await self._read_in_pipeline(call, reply)
             for call, reply in zip(calls, replies, strict=True)
         ]
+        if noted := [call.noted for call in calls if call.noted is not None]:
+            await self._run_agenda(noted[-1])
+        return answers
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -256,7 +276,7 @@ class ScriptStore(Store):
         """Return the answer to one of several calls; send it alone if Redis lacks its script."""
         try:
             if isinstance(reply, exceptions.NoScriptError):
-                return await self.send(call)
+                return await self._send(call)
         except (exceptions.ResponseError, errors.AioqlessError) as error:
             return error
         if isinstance(reply, exceptions.ResponseError):
@@ -264,6 +284,9 @@ class ScriptStore(Store):
         return reply if isinstance(reply, Exception) else self._read(call, reply)
 
     def _read(self, call: Call[T], reply: Reply) -> T:
+        if isinstance(reply, list) and reply and reply[0] == _NOTED:
+            call.noted = decode_text(reply[1])
+            reply = reply[2] if len(reply) > 2 else None
         if isinstance(reply, list):
             reply = [
                 self._make_error(call, item) if isinstance(item, exceptions.ResponseError) else item

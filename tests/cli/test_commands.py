@@ -282,7 +282,7 @@ async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> No
         (["put", "mail", "Greet", "--priority", "1e12"], 2, "priority"),
         (["put", "mail", "Greet", "--delay", "soon"], 2, "Invalid value"),
         (["get", "nobody"], 1, "there is no job 'nobody'"),
-        (["lua", "fly"], 1, "there is no command 'fly'; there are archive_state"),
+        (["lua", "fly"], 1, "there is no command 'fly'; there are agenda"),
         (["fly"], 2, "No such command"),
         (
             ["get", "a", "--url", "redis://127.0.0.1:1"],

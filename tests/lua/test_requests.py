@@ -197,10 +197,11 @@ async def test_repeated_request_gets_the_first_reply_and_does_nothing(
 def test_every_writing_command_is_covered_here() -> None:
     commands = {name for name in command_names() if read_command(name).writes}
     assert commands - {command[0] for command, _ in _WRITES} <= {
+        "agenda",
         "check",
         "remote_control",
         "remote_reply",
-    }, "the last two only publish: test_remote_control"
+    }, "each note is done once; the last two only publish: test_remote_control"
 
 
 async def test_request_id_of_another_command_is_refused(story: Story) -> None:

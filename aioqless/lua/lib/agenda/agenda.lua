@@ -1,45 +1,57 @@
--- agenda: do what the changes of this call have noted (facts/notes.lua). Each command that may note
--- something ends with this.
+-- agenda: do what changes have noted (lib/facts/notes.lua).
 
-local PORTION = 200  -- jobs to which policies are applied
+local PORTION = 200  -- jobs of a call, about
 
--- Policies of jobs whose dependency has failed may concern any number of jobs: the next ticks
--- continue after a portion.
+-- What is done at the end of the call that noted it.
 function agenda.run(now)
   now = now or clock.now()
-  local done, left, has_policies = 0, PORTION, false
-  repeat
-    while call.notes[done + 1] do
-      done = done + 1
-      local note = call.notes[done]
-      has_policies = has_policies or note.kind == 'policies'
-      agenda.perform(note.kind, note.about, now)
+  local done = 0
+  while call.notes[done + 1] do
+    done = done + 1
+    local note = call.notes[done]
+    if note.kind == 'completed' then
+      dependents.release_all(note.about, now)
+      if presence.has('deferred') then dependents.run_deferred(now) end
+    elseif note.kind == 'unblocked' then
+      dependents.release(note.about, now)
+    elseif note.kind == 'stuck' then
+      dependents.release_stuck(note.about, now)
+    elseif note.kind == 'deferred' then
+      dependents.run_deferred(now)
     end
-    local cost = has_policies and left > 0 and failed_dependencies.run_next(now, left) or 0
-    left = left - cost
-  until cost == 0 and not call.notes[done + 1]
-  if has_policies and left <= 0 then failed_dependencies.announce_rest() end
+  end
+  call.notes = nil
 end
 
-function agenda.perform(kind, about, now)
-  if kind == 'completed' then
-    dependents.release_all(about, now)
-    if presence.has('deferred') then dependents.run_deferred(now) end
-  elseif kind == 'deferred' then
-    dependents.run_deferred(now)
-  elseif kind == 'unblocked' then
-    dependents.release(about, now)
-  elseif kind == 'stuck' then
-    dependents.release_stuck(about, now)
-  elseif kind == 'failed' then
+-- What is stored. Each note disappears in the script that does it, so it is done once; the rest of
+-- what is too much for a call is left to ticks.
+function agenda.run_stored(now)
+  local left = PORTION
+  repeat
+    local text = redis.call('ZRANGE', keys.agenda(), '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1]
+    if not text then return end
+    redis.call('ZREM', keys.agenda(), text)
+    local note = cjson.decode(text)
+    left = left - agenda.perform(note.kind, note.about, now, left)
+    if call.notes then agenda.run(now) end
+  until left <= 0
+  if redis.call('EXISTS', keys.agenda()) == 1 then
+    redis.call('PUBLISH', keys.ticks_channel(), '')
+  end
+end
+
+-- Return how many jobs it was about, at least 1.
+function agenda.perform(kind, about, now, most)
+  if kind == 'policies' then return failed_dependencies.run(now, most) end
+  if kind == 'orphans' then return calls.cancel_orphans(now) end
+  if kind == 'failed' then
     failure_reactions.react(about, now)
   elseif kind == 'child ended' then
     calls.end_child(about, now)
-  elseif kind == 'orphans' then
-    calls.cancel_orphans(now)
   elseif kind == 'set changed' then
     set_callbacks.react(about, now)
   elseif kind == 'failed expired' then
     failed_expiry.prune(now)
   end
+  return 1
 end

@@ -68,10 +68,8 @@ function calls.end_child(child, now)
 end
 
 -- Cancel children of jobs that were deleted, which may have children themselves: a bounded number
--- now, the others by later calls.
+-- now. Return that number.
 function calls.cancel_orphans(now)
-  if call.has_canceled_orphans then return end
-  call.has_canceled_orphans = true
   for _ = 1, PORTION do
     local jid = redis.call('SPOP', keys.orphans())
     if not jid then break end
@@ -80,4 +78,6 @@ function calls.cancel_orphans(now)
       cancellation.delete(job, false, now)
     end
   end
+  if redis.call('EXISTS', keys.orphans()) == 1 then notes.store('orphans') end
+  return PORTION
 end

@@ -2,6 +2,17 @@
 
 local THROUGH_OTHERS = '2'  -- of x-cascade
 
+-- Run deferred work for at most about `most` jobs; return their number.
+function failed_dependencies.run(now, most)
+  local count = 0
+  repeat
+    local done = failed_dependencies.run_next(now, most - count)
+    count = count + done
+  until done == 0 or count >= most
+  if redis.call('EXISTS', keys.deferred_failures()) == 1 then notes.store('policies') end
+  return math.max(1, count)
+end
+
 -- Run a portion of the deferred work, at most `most` jobs. Return their number; 0: nothing is left.
 function failed_dependencies.run_next(now, most)
   local of = redis.call('SRANDMEMBER', keys.deferred_failures())
@@ -23,13 +34,6 @@ function failed_dependencies.run_next(now, most)
     redis.call('SREM', keys.deferred_failures(), of)
   end
   return math.max(1, #others)
-end
-
--- Let a tick continue with what is left.
-function failed_dependencies.announce_rest()
-  if redis.call('EXISTS', keys.deferred_failures()) == 1 then
-    redis.call('PUBLISH', keys.ticks_channel(), '')
-  end
 end
 
 -- Note in a job whether a dependency is stuck, if that matters; if it begins or ceases to be stuck

@@ -5,28 +5,29 @@ local TOLERANCE = 600  -- seconds by which the clock of another client may be be
 local PAGE = 100
 local MOST_LOOKS = 1000
 
--- React to a failure: the `job`, as it was before, the `group` and the `message`, what its klass
--- has `declared`, and the job's `fields` x-cascade, x-on-failure and klass, of which one at least
--- says something.
+-- React to a failure of a job: its `jid`, its `queue` and `time` as they were before, the `group`
+-- and the `message`, its mark `cascade`, its klass, its `own` job for failures, and the one that
+-- its klass has `declared`.
 function failure_reactions.react(failure, now)
-  local job, f, declared = failure.job, failure.fields, failure.declared
-  local jid, key = job.jid, keys.job(job.jid)
-  local number = (tonumber(string.match(redis.call('HGET', key, 'x-failures') or '', '^%d+')) or 0)
-    + 1
-  record.set_fields(jid, 'x-failures', string.format('%d ', number) .. (job.time_text or ''))
-  if f[1] then policies.note_failure(jid, f[1]) end
-  if not (f[2] or declared) or failure.group == job.queue .. '-dependency-failed'
-    or redis.call('HEXISTS', key, 'x-cause') == 1 then
+  local jid, key = failure.jid, keys.job(failure.jid)
+  local f = redis.call('HMGET', key, 'jid', 'x-failures', 'x-cause', 'x-context')
+  local number = (tonumber(string.match(f[2] or '', '^%d+')) or 0) + 1
+  if f[1] then
+    record.set_fields(jid, 'x-failures', string.format('%d ', number) .. (failure.time or ''))
+  end
+  if failure.cascade then policies.note_failure(jid, failure.cascade) end
+  if not (failure.own or failure.declared) or f[3]
+    or failure.group == failure.queue .. '-dependency-failed' then
     return
   end
   local cause = {
-    text = failure_jobs.encode_failure(jid, f[3], failure.group, failure.message),
-    number = number, context = redis.call('HGET', key, 'x-context') or nil,
+    text = failure_jobs.encode_failure(jid, failure.klass, failure.group, failure.message),
+    number = number, context = f[4] or nil,
   }
-  if f[2] then failure_reactions.put(f[2], jid .. '-failure-', cause, now) end
-  if declared then
-    failure_reactions.put(string.match(declared, '^%S+ (.*)$'), jid .. '-handler-failure-', cause,
-      now + 0.000001)
+  if failure.own then failure_reactions.put(failure.own, jid .. '-failure-', cause, now) end
+  if failure.declared then
+    failure_reactions.put(string.match(failure.declared, '^%S+ (.*)$'), jid .. '-handler-failure-',
+      cause, now + 0.000001)
   end
 end
 
@@ -108,8 +109,9 @@ function failure_reactions.catch_up(jid, f, group, when, now)
   local declared = redis.call('HGET', keys.on_failure(), f[3] or '')
   if declared and when <= tonumber(string.match(declared, '^%S+')) then declared = nil end
   if not (f[1] or f[2] or declared) then return end
+  local job = record.read(jid)
   failure_reactions.react({
-    job = record.read(jid), fields = f, declared = declared, group = group,
-    message = json.to_text(json.parse_object(f[4]).message),
+    jid = jid, queue = job.queue, time = job.time_text, cascade = f[1], own = f[2], klass = f[3],
+    declared = declared, group = group, message = json.to_text(json.parse_object(f[4]).message),
   }, now)
 end

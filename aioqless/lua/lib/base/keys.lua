@@ -111,9 +111,11 @@ function keys.event_channel(name) return ns .. ':' .. name end
 function keys.fence() return ns .. ':x:fence' end
 -- T a caller's latest request and its answer; expires
 function keys.request(id) return ns .. ':x:request:' .. id end
--- S notes on dependency work deferred to later calls
+-- Z what follows from changes for other jobs (lib/facts/notes.lua), as JSON, by when it is due
+function keys.agenda() return ns .. ':x:agenda' end
+-- S dependency work deferred to later calls
 function keys.deferred() return ns .. ':x:deferred' end
--- S the jids that such a note is about
+-- S the jids that such work is about
 function keys.deferred_jids(note) return ns .. ':x:deferred-jids:' .. note end
 -- Z queues by the first day that may have statistics
 function keys.stats_days() return ns .. ':x:stats-days' end
@@ -127,9 +129,9 @@ function keys.ticks() return ns .. ':x:ticks' end
 function keys.declarations() return ns .. ':x:declarations' end
 -- Z paused and ended recurring jobs by since when
 function keys.paused_recurring() return ns .. ':x:paused-recurring' end
--- channel: `x:ticks` has an earlier first entry, or `x:deferred-failures` is not empty
+-- channel: `x:ticks` has an earlier first entry, or `x:agenda` has more to do
 function keys.ticks_channel() return ns .. ':x:ticks-changed' end
--- S notes on if_dependency_fails policies to apply
+-- S if_dependency_fails policies to apply
 function keys.deferred_failures() return ns .. ':x:deferred-failures' end
 -- S dependencies that can't complete: they have failed, or failed ones hold them
 function keys.stuck(jid) return ns .. ':x:stuck:' .. jid end

@@ -68,7 +68,7 @@ function cancellation.delete(job, expired, now, actor)
     steps.delete(jid)
   end
   if f[2] then
-    notes.add('child ended', {
+    notes.store('child ended', {
       jid = jid, parent = f[2],
       outcome = call_outcomes.encode_failure(jid, 'canceled', 'the job was canceled'),
     })
@@ -78,7 +78,6 @@ function cancellation.delete(job, expired, now, actor)
   events.publish_tracked('canceled', jid)
   redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid), keys.dependents(jid),
     keys.output(jid))
-  if f[1] then notes.add('orphans') end
   local set = not expired and job.constraints and job_constraints.read_set(job.constraints)
   if set then members.move(set, jid, 'canceled', now or clock.now()) end
 end

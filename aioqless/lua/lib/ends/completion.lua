@@ -56,7 +56,7 @@ end
 function completion.note_end_of_child(jid, text)
   local parent = redis.call('HGET', keys.job(jid), 'x-parent')
   if parent then
-    notes.add('child ended',
+    notes.store('child ended',
       {jid = jid, parent = parent, outcome = call_outcomes.encode_result(jid, text)})
   end
 end

@@ -72,11 +72,13 @@ function failing.store(job, group, message, worker, now)
     'x-parent')
   local declared = redis.call('HGET', keys.on_failure(), f[3] or '')
   if f[1] or f[2] or declared then
-    notes.add('failed',
-      {job = job, fields = f, declared = declared, group = group, message = message})
+    notes.store('failed', {
+      jid = job.jid, queue = job.queue, time = job.time_text, cascade = f[1], own = f[2],
+      klass = f[3], declared = declared, group = group, message = message,
+    })
   end
   if f[4] then
-    notes.add('child ended', {
+    notes.store('child ended', {
       jid = job.jid, parent = f[4],
       outcome = call_outcomes.encode_failure(job.jid, group, message),
     })

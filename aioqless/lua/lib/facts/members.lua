@@ -21,7 +21,7 @@ function members.move(set, jid, place, now)
     end
   end
   if place ~= 'complete' then redis.call('SADD', keys.members(set, place), jid) end
-  if place ~= 'open' then notes.add('set changed', set) end
+  if place ~= 'open' then members.note_change(set) end
 end
 
 -- A failed dependency holds a member, or no longer does.
@@ -29,7 +29,12 @@ function members.hold(set, jid, is_held, now)
   local from, to = is_held and 'open' or 'held', is_held and 'held' or 'open'
   if redis.call('SREM', keys.members(set, from), jid) == 0 then return end
   redis.call('SADD', keys.members(set, to), jid)
-  if is_held then notes.add('set changed', set) end
+  if is_held then members.note_change(set) end
+end
+
+-- A set without open members may have ended.
+function members.note_change(set)
+  if redis.call('EXISTS', keys.members(set, 'open')) == 0 then notes.store('set changed', set) end
 end
 
 -- A job was put again, maybe with other constraints: a member stays one, and is open again.

@@ -73,7 +73,7 @@ function policies.defer(what, jid, others)
   local of = what .. ':1:' .. jid
   if redis.call('SUNIONSTORE', keys.deferred_jids(of), keys.deferred_jids(of), others) > 0 then
     redis.call('SADD', keys.deferred_failures(), of)
-    notes.add('policies')
+    notes.store('policies')
   end
 end
 

@@ -86,7 +86,7 @@ end
 
 function job_sets.close(set, now)
   if redis.call('HSETNX', keys.set(set), 'closed', string.format('%.6f', now)) == 1 then
-    notes.add('set changed', set)
+    notes.store('set changed', set)
   end
 end
 

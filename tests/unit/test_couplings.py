@@ -1,0 +1,114 @@
+"""Bounds of how much of the state machine depends on how much. They may only get smaller."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from aioqless.lua import LUA, list_commands, list_libraries, read_script
+from aioqless.store.command_header import HeaderError, command_names
+from aioqless.store.library_floors import FLOORS, check_use
+from aioqless.store.library_linker import MENTION, known_libraries
+from aioqless.store.script_composer import compose
+
+LONGEST_LIBRARY = 400  # lines
+LARGEST_SCRIPT = 121_000  # characters
+ALL_SCRIPTS = 3_500_000
+FIELDS_OF_CALL = 46
+OWN_KEYS = 46
+OWN_JOB_FIELDS = 28
+
+
+@cache
+def code(file: str) -> str:
+    return re.sub(r"(?:^|\s)--.*$", "", read_script(file), flags=re.MULTILINE)
+
+
+def uses() -> dict[str, set[str]]:
+    """Return which libraries each library of the core uses."""
+    files = known_libraries()
+    return {
+        name: {used for used, _ in MENTION.findall(code(file)) if used in files} - {name}
+        for name, file in files.items()
+        if not file.startswith("contrib/")
+    }
+
+
+def reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    found, todo = set[str](), list(graph[start])
+    while todo:
+        if (name := todo.pop()) not in found:
+            found.add(name)
+            todo += graph[name]
+    return found
+
+
+def test_no_library_needs_itself_through_others() -> None:
+    graph = uses()
+    assert [name for name in graph if name in reached(graph, name)] == []
+
+
+def test_each_library_stands_on_a_floor() -> None:
+    folders = {each.name for each in (Path(str(LUA)) / "lib").iterdir()}
+    assert folders == set(FLOORS)
+
+
+def test_longest_library_is_bounded() -> None:
+    longest = {file: read_script(file).count("\n") for file in list_libraries()}
+    assert max(longest.values()) <= LONGEST_LIBRARY
+
+
+def test_scripts_are_bounded_in_size() -> None:
+    sizes = {name: len(compose(name, "ql").text) for name in command_names()}
+    assert max(sizes.values()) <= LARGEST_SCRIPT
+    assert sum(sizes.values()) <= ALL_SCRIPTS
+
+
+def words(pattern: str) -> Iterator[str]:
+    for file in (*list_libraries(), *list_commands()):
+        yield from re.findall(pattern, code(file))
+
+
+def test_state_of_a_call_is_bounded() -> None:
+    assert len(set(words(r"\bcall\.([a-z_]+)"))) <= FIELDS_OF_CALL
+
+
+def test_own_keys_are_bounded() -> None:
+    assert len(set(re.findall(r"ns \.\. ':x:([a-z:-]+)'", code("lib/base/keys.lua")))) <= OWN_KEYS
+
+
+def test_own_fields_of_a_job_are_bounded() -> None:
+    described = read_script("lib/base/keys.lua").partition("-- in a recurring job's:")[0]
+    assert len(set(re.findall(r"^--   (x-[a-z-]+) ", described, re.MULTILINE))) <= OWN_JOB_FIELDS
+
+
+@pytest.mark.parametrize(
+    ("user", "used"),
+    [
+        ("lib/facts/history.lua", "lib/places/turns.lua"),
+        ("lib/ends/failing.lua", "lib/ends/completion.lua"),
+        ("lib/changes/enqueue.lua", "lib/agenda/dependents.lua"),
+        ("lib/agenda/calls.lua", "lib/agenda/dependents.lua"),
+        ("lib/places/turns.lua", "contrib/output/lua/lib/output_entries.lua"),
+    ],
+)
+def test_use_of_a_library_that_is_not_lower_is_refused(user: str, used: str) -> None:
+    with pytest.raises(HeaderError, match=rf"{re.escape(user)}:12: {re.escape(used)} is not on a"):
+        check_use(user, used, 12)
+
+
+@pytest.mark.parametrize(
+    ("user", "used"),
+    [
+        ("lib/agenda/agenda.lua", "lib/agenda/calls.lua"),
+        ("lib/agenda/calls.lua", "lib/changes/enqueue.lua"),
+        ("lib/places/limits.lua", "lib/places/rates.lua"),
+        ("contrib/job_sets/lua/lib/job_sets.lua", "lib/changes/revival.lua"),
+    ],
+)
+def test_use_of_a_lower_library_is_accepted(user: str, used: str) -> None:
+    check_use(user, used, 12)
