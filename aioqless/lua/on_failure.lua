@@ -19,5 +19,5 @@ if word == 'declare' then return failure_jobs.declare(klass, job, now) end
 if word == 'off' then
   redis.call('HDEL', keys.on_failure(), unpack(klasses))
 else
-  return set_callbacks.sweep(now) and 0 or failure_reactions.sweep(now)
+  return set_reviews.sweep(now) and 0 or failure_sweep.sweep(now)
 end

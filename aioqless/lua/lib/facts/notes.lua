@@ -14,3 +14,8 @@ function notes.store(kind, about, due)
   call.has_stored_notes = true
   redis.call('ZADD', keys.agenda(), due or 0, cjson.encode({kind = kind, about = about}))
 end
+
+-- Look for what clients have left that were killed: the reply of this call says it.
+function notes.find_stored()
+  call.has_stored_notes = redis.call('EXISTS', keys.agenda()) == 1
+end
