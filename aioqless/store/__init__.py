@@ -9,6 +9,7 @@ extension.py           ExtensionCommands  commands of an extension, which a stor
 command_header.py      Command       a command's signature, read from its file
 script_composer.py     Script        built from a header, a body, and library functions
 library_linker.py      Block         a function of a library, and which of them a script reaches
+library_floors.py                    which libraries a library may use
 inlining.py                          keys and short functions, written out where scripts use them
 keys.py                Keys          the same keys for Python code that reads them without a script
 """

@@ -1,4 +1,4 @@
--- lost_workers: return the jobs of a worker that is gone.
+-- lost_workers: return the jobs of a worker that has died to their queues.
 
 -- Release the next jobs of a dead worker, at most `most`; return how many there were. This uses no
 -- retry, but a job that was lost more often than it has retries, or than `max-lost`, fails: it may

@@ -1,12 +1,12 @@
 -- job_json: a job to be put later, as a JSON object of strings: its queue, klass and data, and
 -- options of put. Failures, ends of job sets and calls put such jobs.
 
--- A job that a failure puts.
+-- Check an argument of this type.
 function job_json.check(_, value)
   return job_json.parse(value) and value
 end
 
--- Parse a branch, and refuse what could not be put when the job fails.
+-- Return what to put and its options; refuse what could not be put later.
 function job_json.parse(text)
   local job = json.parse_object(text)
   for name, value in pairs(job) do
