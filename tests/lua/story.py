@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless.errors import ScriptError
-from aioqless.store import ScriptStore, TickRow
+from aioqless.store import Call, ScriptStore, TickRow
 from aioqless.store.script_composer import compose
 from tests.command_calls import make_call
 
@@ -50,6 +50,11 @@ class Story:
     async def call(self, command: str, form: str | None = None, /, **arguments: Any) -> Any:
         """Run a command by its name."""
         return await make_call(self.store, command, form, **arguments)
+
+    async def send_and_be_killed(self, call: Call[Any], request: str | None = None) -> None:
+        """Carry out a call as a client that is killed before it has read the reply."""
+        script = compose(call.command, self.namespace)
+        await self.ask("EVAL", script.text, *call.words(request))
 
     # Steps. The defaults are the queue `mail` and the worker `ann`.
 

@@ -9,18 +9,11 @@ from typing import Any, TypeAlias
 import pytest
 
 from aioqless.store import Call
-from aioqless.store.script_composer import compose
 from tests.lua.story import Story
 from tests.lua.test_calls import call as call_child
 
 BRANCH = json.dumps({"queue": "help", "klass": "Apologize", "data": "{}"})
 Case: TypeAlias = Callable[[Story], Awaitable[tuple[Call[Any], str, str | None]]]
-
-
-async def send_and_be_killed(story: Story, call: Call[Any], request: str | None = None) -> None:
-    """Carry out a call as a client that is killed before it has read the reply."""
-    script = compose(call.command, story.namespace)
-    await story.ask("EVAL", script.text, *call.words(request))
 
 
 def fail(story: Story, jid: str) -> Call[Any]:
@@ -84,7 +77,7 @@ async def test_what_follows_is_done_when_a_call_returns(story: Story, case: Case
 async def test_tick_does_once_what_a_killed_client_has_noted(story: Story, case: Case) -> None:
     call, jid, wanted = await case(story)
     before = await state(story, jid)
-    await send_and_be_killed(story, call)
+    await story.send_and_be_killed(call)
     assert await state(story, jid) == before != wanted
     await story.call("tick", now=4, batch=[])
     assert await state(story, jid) == wanted
@@ -97,7 +90,7 @@ async def test_tick_does_once_what_a_killed_client_has_noted(story: Story, case:
 async def test_repeated_call_does_what_the_first_has_noted(story: Story, case: Case) -> None:
     call, jid, wanted = await case(story)
     call.request = "c1:7"
-    await send_and_be_killed(story, call, call.request)
+    await story.send_and_be_killed(call, call.request)
     await call
     assert await state(story, jid) == wanted
     assert not await story.exists("x:agenda")
@@ -105,8 +98,8 @@ async def test_repeated_call_does_what_the_first_has_noted(story: Story, case: C
 
 async def test_failure_of_a_job_that_was_deleted_meanwhile_is_reacted_to(story: Story) -> None:
     call, jid, _ = await failure(story)
-    await send_and_be_killed(story, call)
-    await send_and_be_killed(story, story.store.cancel(jids=["a"]))
+    await story.send_and_be_killed(call)
+    await story.send_and_be_killed(story.store.cancel(jids=["a"]))
     await story.call("tick", now=4, batch=[])
     assert await state(story, jid) == "waiting"
     assert not await story.exists("j:a")

@@ -88,6 +88,31 @@ async def test_child_that_ends_before_the_parent_parks_is_not_missed(story: Stor
     assert await story.release("a", 6, waiting=[CALL]) == "waiting"
 
 
+@pytest.mark.parametrize("child", [{}, {"klass": "Keeps"}])
+@pytest.mark.parametrize("parks", [True, False])
+@pytest.mark.parametrize("history", ["100", "0"])
+async def test_parent_that_looks_before_the_end_of_its_child_is_passed_on_gets_its_result(
+    story: Story, child: dict[str, str], parks: bool, history: str
+) -> None:
+    await story.configure(jobs_history_count=history)
+    await story.running("a")
+    await call(story, 2, child=child)
+    await pop_child(story)
+    given = {"worker": "bob", "queue": "pay", "durable": "1 42"}
+    if child:
+        given["result"] = "60 42"
+    done = story.store.complete(jid="a-1", now=5, **given)
+    await story.send_and_be_killed(done)
+    if parks:
+        assert await story.release("a", 6, waiting=[CALL]) == "waiting"
+        assert await story.pop(6) == ["a"]
+    kind, entry = await call(story, 6)
+    assert (kind, json.loads(entry.split(" ", 3)[3])) == ("called", {"jid": "a-1", "result": 42})
+    await story.call("tick", now=7, batch=[])
+    assert await story.exists("x:result:a-1") == bool(child)
+    assert not await story.exists("x:agenda")
+
+
 async def test_worker_of_a_running_parent_is_told(story: Story) -> None:
     await story.running("a")
     await call(story, 2)

@@ -57,14 +57,19 @@ function calls.child_prefix(jid)
 end
 
 -- A child has ended: store how among the steps of its parent, if that still waits for it, and make
--- the parent due.
+-- the parent due. `drops_result`: the child kept its result for this alone.
 function calls.end_child(child, now)
   local of = json.parse_texts(child.parent)
   local job = record.read(of[1])
   local entry = job and redis.call('HGET', keys.steps(of[1]), 'call:' .. of[2])
-  if not entry or steps.read_child(entry).jid ~= child.jid then return end
-  call_outcomes.store_outcome(job, of[2], child.outcome, now)
-  waits.wake(job, 'call:' .. of[2], now)
+  if entry and steps.read_child(entry).jid == child.jid then
+    local outcome = child.outcome or call_outcomes.look(child.jid)
+    if outcome then
+      call_outcomes.store_outcome(job, of[2], outcome, now)
+      waits.wake(job, 'call:' .. of[2], now)
+    end
+  end
+  if child.drops_result then redis.call('UNLINK', keys.result(child.jid)) end
 end
 
 -- Cancel children of jobs that were deleted, which may have children themselves: a bounded number

@@ -1,5 +1,9 @@
 -- completion: complete a run; the job ends, or moves on to another queue.
 
+-- Seconds for which a child keeps a result that only its parent is to get: until the note is done,
+-- which takes long only if no client is there to do it.
+local RESULT_OF_CHILD = 30 * constants.DAY
+
 -- Complete one job. `done` has the checked arguments of the command `complete`. Return the job's
 -- new state. completion.flush writes what the completions of a call have in common.
 function completion.complete(done)
@@ -26,7 +30,7 @@ function completion.complete(done)
   if result then results.store(job, result) end
   if done.durable then
     steps.delete(jid)
-    completion.note_end_of_child(jid, string.match(done.durable, '^%S+ (.+)$'))
+    completion.note_end_of_child(job, result, string.match(done.durable, '^%S+ (.+)$'))
   end
   if call.encoded_queue ~= job.queue then
     call.encoded_queue, call.encoded_end = job.queue, ',"queue":' .. cjson.encode(job.queue) .. '}'
@@ -52,13 +56,14 @@ function completion.complete(done)
   return 'complete'
 end
 
--- A run of a job completes that may be a child. `text` is what its handler returned, as JSON.
-function completion.note_end_of_child(jid, text)
-  local parent = redis.call('HGET', keys.job(jid), 'x-parent')
-  if parent then
-    notes.store('child ended',
-      {jid = jid, parent = parent, outcome = call_outcomes.encode_result(jid, text)})
-  end
+-- A run of a job completes that may be a child. `text` is what its handler returned, as JSON: its
+-- parent may look for it before the note is done.
+function completion.note_end_of_child(job, result, text)
+  local parent = redis.call('HGET', keys.job(job.jid), 'x-parent')
+  if not parent then return end
+  local drops_result = text and not result or nil
+  if drops_result then results.store(job, {value = text, seconds = RESULT_OF_CHILD}) end
+  notes.store('child ended', {jid = job.jid, parent = parent, drops_result = drops_result})
 end
 
 -- Complete a job that is in no set of its queue, instead of another run: a newer one, `by`, has its
