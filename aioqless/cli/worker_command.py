@@ -14,7 +14,7 @@ from types import ModuleType
 from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.worker_options import WorkerOptions, parse_options
 from aioqless.cli.worker_process import WorkerProcess
-from aioqless.client import extensions
+from aioqless.client import extensions, worker_name
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime import log
@@ -69,7 +69,8 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         check_open_file_limit(processes)
         words = len(arguments) + (host.own_words if host else 0)
         supervise: Callable[..., int] = extensions.load("supervisor.run").supervise
-        return supervise(partial(_process_command, words), processes, options)
+        command = partial(_process_command, words, None if options.name else worker_name())
+        return supervise(command, processes, options)
     modules = [*map(import_module, options.modules)]
     if options.metrics:
         modules.append(extensions.load("telemetry.prometheus"))
@@ -99,15 +100,26 @@ def _read_settings(options: WorkerOptions) -> Settings:
     return Settings(**named | {"queues": queues, "reconnect": reconnect})
 
 
-def _process_command(arguments: int, number: int, status_fd: int, paused: bool) -> list[str]:
+def _process_command(
+    arguments: int,
+    name: str | None,
+    number: int,
+    status_fd: int,
+    *,
+    paused: bool,
+    id: str,
+    after: str,
+) -> list[str]:
     """Return the command line of a process: the supervisor's own, and what only that knows.
 
-    `arguments` is how many of the last words of the supervisor's command line are the worker's.
+    `arguments` is how many of the last words of the supervisor's command line are the worker's;
+    `name` is what the names of all processes begin with, unless these words say it.
     """
     after_worker = len(sys.orig_argv) - arguments
-    hidden = ["--process-number", str(number), "--status-fd", str(status_fd)]
-    if paused:
-        hidden.append("--paused")
+    hidden = ["--process-number", str(number), "--status-fd", str(status_fd), "--process-id", id]
+    hidden += ["--name", name] if name else []
+    hidden += ["--after", after] if after else []
+    hidden += ["--paused"] if paused else []
     return [
         sys.executable,
         *sys.orig_argv[1:after_worker],

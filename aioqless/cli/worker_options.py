@@ -197,6 +197,8 @@ class WorkerOptions:
     # What a supervisor passes to its processes.
     process_number: int | None = _option(None)
     status_fd: int | None = _option(None)
+    process_id: str | None = _option(None)
+    after: str | None = _option(None)
     paused: bool = _option(False)
 
 

@@ -72,6 +72,8 @@ class WorkerProcess:
                 notifier.stopping()
 
         worker = kind(client, *handlers, settings=self.settings, name=name, on_stopping=stopping)
+        if self.options.process_id:
+            worker.identify(self.options.process_id, after=(self.options.after or "").split())
         if self.options.paused:
             worker.pause()
         install_worker_handlers(worker, timer, supervised=is_supervised)

@@ -28,6 +28,7 @@ OPTION_DESCRIPTIONS = {
     "max-lost": "maximum number of locks a job may lose, whatever its retries; 0: no limit",
     "max-steps": "maximum number of steps that a job may store",
     "max-steps-size": "maximum size of all steps of a job, in bytes",
+    "worker-timeout": "seconds without a sign of life after which a worker is gone; at least 15",
     "stats-history": "maximum number of days for which statistics are kept, with today",
     "histogram-history": "maximum number of days for which histograms are kept, with today",
 }

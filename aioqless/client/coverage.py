@@ -18,8 +18,6 @@ from aioqless.client.queue_statistics import QueueCounts
 from aioqless.client.workers import WorkerCounts
 from aioqless.store import Store
 
-REGISTER_INTERVAL = 30.0  # seconds between two registrations of a worker
-GONE_AFTER = 3 * REGISTER_INTERVAL + 10  # seconds of silence; a worker that was killed says nothing
 DELAYED_AFTER = 30.0  # seconds for which the next job of a queue is ready and doesn't run
 CLOSE = 0.75  # of 1, as difflib measures it: one letter of four differs
 # pairs of names, each of which takes up to 0.2 ms: clients choose names, and a worker's loop waits
@@ -160,10 +158,10 @@ def find_coverage(
     Args:
         queues: All queues of the namespace.
         workers: All workers.
-        now: The time, in seconds since 1970. Workers that were silent for long don't count.
+        now: The time, in seconds since 1970.
         limits: What may keep the next job of each queue from running.
     """
-    alive = _find_alive(workers, now)
+    alive = _find_alive(workers)
     subscribed = [worker for worker in alive if worker.queues is not None]
     known = [queue.name for queue in queues]
     named = {name for each in subscribed for name in each.queues or () if not is_pattern(name)}
@@ -230,7 +228,7 @@ async def find_wait(store: Store, jid: str) -> JobWait | None:
     of = msgspec.convert(record, QueueLimits)
     if of.klass != job.klass:  # another job of the queue was declined
         of = msgspec.structs.replace(of, declined=0.0)
-    alive = _find_alive(msgspec.convert(await store.workers(), list[WorkerCounts]), now)
+    alive = _find_alive(msgspec.convert(await store.workers(), list[WorkerCounts]))
     serving = _find_serving(job.queue, alive)
     delay = _find_delay(msgspec.structs.replace(counts, waiting=1), of, serving, now)
     if not delay or (job.state == JobState.SCHEDULED and delay.reason not in _OF_SCHEDULED):
@@ -242,13 +240,13 @@ async def find_wait(store: Store, jid: str) -> JobWait | None:
     return JobWait(delay.reason, f"{place}, which no worker serves; {others}")
 
 
-def find_serving(queue: str, workers: Iterable[WorkerCounts], now: float) -> list[WorkerCounts]:
+def find_serving(queue: str, workers: Iterable[WorkerCounts]) -> list[WorkerCounts]:
     """Return the workers that are alive and say that they serve a queue."""
-    return _find_serving(queue, _find_alive(workers, now))
+    return _find_serving(queue, _find_alive(workers))
 
 
-def _find_alive(workers: Iterable[WorkerCounts], now: float) -> list[WorkerCounts]:
-    return [worker for worker in workers if now - worker.seen <= GONE_AFTER]
+def _find_alive(workers: Iterable[WorkerCounts]) -> list[WorkerCounts]:
+    return [worker for worker in workers if worker.alive is not False]
 
 
 def _find_serving(queue: str, workers: Iterable[WorkerCounts]) -> list[WorkerCounts]:

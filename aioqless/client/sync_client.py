@@ -161,7 +161,6 @@ class SyncWorkers(SyncPart[Workers]):
     jobs = _sync(Workers.jobs)
     working = _sync(Workers.working)
     deregister = _sync(Workers.deregister)
-    listening = _sync(Workers.listening)
     show = _sync(Workers.show)
     stack = _sync(Workers.stack)
     subscribe = _sync(Workers.subscribe)

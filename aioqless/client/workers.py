@@ -13,11 +13,9 @@ from redis.asyncio import Redis
 from aioqless import validation
 from aioqless.client.job.summaries import WorkerSummary
 from aioqless.errors import CommandRefused
-from aioqless.redis.cluster import uses_shard_channels
 from aioqless.redis.encoding import decode_json
 from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
-from aioqless.store.call import encode
 from aioqless.validation import Seconds
 
 TIMEOUT = 5.0  # seconds for a worker to answer
@@ -31,14 +29,16 @@ class WorkerCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         jobs: Jobs it holds with a valid lock.
         stalled: Jobs it holds with an expired lock.
         seen: When it was last seen, in seconds since 1970.
-        queues: Names and patterns of the queues it serves; None if it doesn't say, as workers of
-            other qless clients and people don't.
+        alive: Whether its process lives; None if it doesn't say, as workers of other qless clients
+            and people don't. One that stops is not listed any more, so False means that it died.
+        queues: Names and patterns of the queues it serves; None if it doesn't say.
     """
 
     name: str
     jobs: int
     stalled: int
     seen: float = 0.0
+    alive: bool | None = None
     queues: list[str] | None = None
 
 
@@ -110,21 +110,6 @@ class Workers:
             workers: Names of workers.
         """
         await self._store.deregister(workers=workers)
-
-    async def listening(self, *names: str) -> set[str]:
-        """Return which of the workers are connected for remote commands.
-
-        Args:
-            names: Names of workers.
-
-        Raises:
-            redis.exceptions.NoPermissionError: The Redis user may not use PUBSUB.
-        """
-        channels = [encode(f"{self._store.namespace}:w:{name}") for name in names]
-        sharded = uses_shard_channels(self._store.namespace)
-        count = self._redis.pubsub_shardnumsub if sharded else self._redis.pubsub_numsub
-        counts = await count(*channels) if channels else []
-        return {name for name, (_, number) in zip(names, counts, strict=True) if number}
 
     async def show(self, name: str, *, timeout: Seconds | None = None) -> WorkerState:
         """Return what a running worker subscribes to, and whether it is paused.

@@ -4,9 +4,9 @@
 -- @arg     worker   string?       this one alone
 -- @flags   no-writes
 -- @role    worker archiver
--- @returns json                   [{name, jobs, stalled, seen, queues}], last seen first, at most
---                                 1,000, `queues` null where a client doesn't say which it serves;
---                                 or {jobs: [jid], stalled: [jid]}
+-- @returns json                   [{name, jobs, stalled, seen, alive, queues}], last seen first, at
+--                                 most 1,000, `alive` and `queues` null where a client sends no
+--                                 beats; or {jobs: [jid], stalled: [jid]}
 
 if worker then return listing.list_worker_jobs(worker, now) end
 local silent = now - config.max_worker_age()
@@ -18,7 +18,6 @@ for i = 1, #known, 2 do
   local jobs = redis.call('ZCOUNT', keys.worker_jobs(name), now, now + 8640000)
   local stalled = redis.call('ZCOUNT', keys.worker_jobs(name), 0, now)
   workers[#workers + 1] = '{"name":' .. cjson.encode(name) .. ',"jobs":' .. jobs .. ',"stalled":'
-    .. stalled .. ',"seen":' .. json.number(seen) .. ',"queues":'
-    .. (redis.call('HGET', keys.subscriptions(), name) or 'null') .. '}'
+    .. stalled .. ',"seen":' .. json.number(seen) .. ',' .. beats.describe(name, now) .. '}'
 end
 return json.list(workers)

@@ -190,6 +190,18 @@ class Store(Commands, ABC):
             writes=True,
         )
 
+    def beat(
+        self, *, worker: str, process: str | bytes, now: float | None = None,
+        queues: Sequence[str] = (), after: str | None = None, request: str | None = None,
+    ) -> Call[Json]:
+        """A worker lives, and says what it serves."""
+        argv = [encode(worker), encode(process), self._encode_time(now), *map(encode, queues), b""]
+        if after is not None:
+            argv += [b"after", encode(after)]
+        return Call(
+            self.send, "beat", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
+
     def cancel(
         self, *, jids: Sequence[str] = (), actor: str | None = None, request: str | None = None,
     ) -> Call[list[str]]:
@@ -473,9 +485,13 @@ class Store(Commands, ABC):
             durable=True,
         )
 
-    def deregister(self, *, workers: Sequence[str] = (), request: str | None = None) -> Call[None]:
+    def deregister(
+        self, *, workers: Sequence[str] = (), id: str | None = None, request: str | None = None,
+    ) -> Call[None]:
         """Remove workers from the list of known workers."""
         argv = [*map(encode, workers), b""]
+        if id is not None:
+            argv += [b"id", encode(id)]
         return Call(
             self.send, "deregister", read_nothing, [encode(self.namespace)], argv, request,
             writes=True,
@@ -647,37 +663,6 @@ class Store(Commands, ABC):
         """Several jobs, in the order of their jids."""
         argv = [*map(encode, jids), b""]
         return Call(self.send, "multiget", read_json, [encode(self.namespace)], argv)
-
-    def name_lease_claim(
-        self, *, worker: str, now: float | None = None, process: str | bytes,
-        request: str | None = None,
-    ) -> Call[str]:
-        """Claim or renew the lease."""
-        argv = [encode(worker), self._encode_time(now), b"claim", encode(process)]
-        return Call(
-            self.send, "name_lease", read_text, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
-
-    def name_lease_recover(
-        self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
-    ) -> Call[int]:
-        """Release the former holder's jobs without using a retry."""
-        argv = [encode(worker), self._encode_time(now), b"recover", encode(id)]
-        return Call(
-            self.send, "name_lease", read_count, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
-
-    def name_lease_leave(
-        self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
-    ) -> Call[None]:
-        """Release the lease."""
-        argv = [encode(worker), self._encode_time(now), b"leave", encode(id)]
-        return Call(
-            self.send, "name_lease", read_nothing, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
 
     def on_failure_declare(
         self, *, klass: str, job: str | bytes, now: float | None = None, request: str | None = None,
@@ -1007,17 +992,6 @@ class Store(Commands, ABC):
         """Recurring jobs, a page at a time."""
         argv = [encode_optional(queue), encode_optional(offset), encode_optional(count)]
         return Call(self.send, "recurring", read_json, [encode(self.namespace)], argv)
-
-    def register(
-        self, *, worker: str, now: float | None = None, queues: Sequence[str] = (),
-        request: str | None = None,
-    ) -> Call[None]:
-        """Note which queues a worker serves."""
-        argv = [encode(worker), self._encode_time(now), *map(encode, queues), b""]
-        return Call(
-            self.send, "register", read_nothing, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
 
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,

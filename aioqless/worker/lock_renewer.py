@@ -30,7 +30,7 @@ RETRY_DELAYS = ReconnectDelays(longest=1.0)  # locks expire: it can't wait as lo
 MOST_PER_CALL = 500
 STOP_MARGIN = 0.5  # seconds that a run whose lock is lost may take to learn of its own end
 
-RenewName: TypeAlias = Callable[[ScriptStore], Awaitable[bool]]  # returns whether it called Redis
+SendBeat: TypeAlias = Callable[[ScriptStore], Awaitable[bool]]  # returns whether it called Redis
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class LockRenewer:
         running: dict[str, Run],
         watchdog: LoopWatchdog,
         stuck_after: float,
-        renew_name: RenewName | None = None,
+        send_beat: SendBeat,
     ) -> None:
         self._store = store
         self._worker = worker
         self._running = running
         self._watchdog = watchdog
         self._stuck_after = stuck_after
-        self._renew_name = renew_name  # after each check; a blocked loop must not lose the name
+        self._send_beat = send_beat  # after each check; a blocked loop must not keep it back
         self._stuck = False
         self._reported: deque[str] = deque()  # jids from other threads, whose locks may be lost
         self._doubtful: set[str] = set()
@@ -133,8 +133,7 @@ class LockRenewer:
         try:
             for start in range(0, len(due), MOST_PER_CALL):
                 await self._renew(due[start : start + MOST_PER_CALL], callbacks)
-            if self._renew_name is not None:
-                answered = await self._renew_name(self._store) or answered
+            answered = await self._send_beat(self._store) or answered
         except NOT_NOW as error:
             callbacks.failed(error, asked)
             self._away_since = self._away_since or time.monotonic()

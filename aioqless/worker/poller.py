@@ -72,7 +72,7 @@ class Poller:
         running: RunningJobs,
         slots: Slots,
         *,
-        holds_name: Callable[[], Awaitable[bool]] | None = None,
+        holds_name: Callable[[], Awaitable[bool]],
         caught_up: Callable[[], bool],
         takes_bulks: bool = False,
     ) -> None:
@@ -86,7 +86,7 @@ class Poller:
         self._running = running
         self._slots = slots
         self._outage = context.outage
-        self._holds_name = holds_name  # None: the name is no lease
+        self._holds_name = holds_name
         self._caught_up = caught_up  # the parts have put the jobs due at the start
         self._takes_bulks = takes_bulks  # a handler takes many jobs at once
         self._woken = asyncio.Event()
@@ -129,7 +129,7 @@ class Poller:
     async def _poll(self, start: StartJobs) -> float:
         """Pop once and start the jobs; return the seconds until the next poll."""
         self._woken.clear()
-        if self._holds_name is not None and not await self._holds_name():
+        if not await self._holds_name():
             return self._settings.poll
         caught_up = self._caught_up()
         quiet = not self._running.by_jid  # else a run may put more during the pop

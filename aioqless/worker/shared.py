@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import glob
+import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
@@ -28,6 +29,19 @@ from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.settings import Settings
 from aioqless.worker.thread_pool import ThreadPool
 from aioqless.worker.watchdog import LoopWatchdog
+
+
+@dataclasses.dataclass(frozen=True)
+class ProcessIdentity:
+    """What tells a worker from others of its name.
+
+    Attributes:
+        id: Its own id, unique.
+        after: The ids of former workers of this name that are known to have ended.
+    """
+
+    id: str = dataclasses.field(default_factory=lambda: secrets.token_hex(8))
+    after: tuple[str, ...] = ()
 
 
 class Processes(Protocol):
@@ -63,7 +77,7 @@ class Shared:
         on_stopping: Callable[[], object] | None = None,
     ) -> None:
         self.name = worker_name() if name is None else validation.check_name("name", name)
-        self.has_stable_name = name is not None
+        self.process = ProcessIdentity()  # replaced before the start, if ever
         self.handlers = Handlers.collect(*jobs)
         settings = settings or Settings()
         if settings.queues is None:  # a name with `*` in it stands for itself
@@ -84,7 +98,6 @@ class Shared:
             self.processes = extensions.load("process_pool").ProcessPool(self.handlers, settings)
         self.watchdog = LoopWatchdog()
         self.renewer_thread = RenewerThread(self.running, self.watchdog)
-        self.logged_queues: set[str] = set()  # queues that were logged as misspelled
         self.logged_klasses: set[str] = set()  # klasses without a handler that were logged
         self.opening = False  # resources are being opened, and nothing runs yet
         self._client = client

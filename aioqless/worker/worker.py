@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -15,7 +14,7 @@ from typing import Self
 import anyio
 from redis import exceptions
 
-from aioqless.client import Client, acting_as, extensions
+from aioqless.client import Client, acting_as
 from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Source
@@ -29,18 +28,16 @@ from aioqless.worker.lock_renewer import LockRenewer, LostLocks
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.parts.listener import Listener, RemoteControl
 from aioqless.worker.parts.memory_checks import ArchiveMonitor, check_eviction
-from aioqless.worker.parts.registration import Registration
+from aioqless.worker.parts.presence import Presence
 from aioqless.worker.parts.scheduler import Declarations, Scheduler
-from aioqless.worker.parts.stable_name import NameLease
 from aioqless.worker.poller import Poller, Slots
 from aioqless.worker.runner import OUTCOME_TIMEOUT, Runner
 from aioqless.worker.settings import Settings
-from aioqless.worker.shared import Shared
+from aioqless.worker.shared import ProcessIdentity, Shared
 from aioqless.worker.subscriptions import Subscription, find_unserved
 from aioqless.worker.watchdog import stack_of
 
 CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
-DEREGISTER_TIMEOUT = 1.0  # seconds for Redis to drop the worker from its list
 # Of a call of the lock renewer; a connection that is silent for a third of it is replaced while
 # there is still time.
 LOCKS_TIMEOUT = 15.0
@@ -82,34 +79,26 @@ class Consumer:
             outage or Outage(shared.settings.reconnect),
             shared.lifecycle,
         )
-        id = secrets.token_hex(8)
-        found = extensions.find("job_recovery")
-        self._recovery = found and found.JobRecovery(context, id, is_named=shared.has_stable_name)
-        self._lease: NameLease | None = None
-        if shared.has_stable_name:
-            self._lease = NameLease(context, id, on_lost=shared.stop_at_once)
+        self._presence = Presence(context, lambda: shared.process, on_lost=shared.stop_at_once)
         self._renewer = LockRenewer(
             locks or client.internals.access.make_dedicated_store("locks", LOCKS_TIMEOUT),
             shared.name,
             shared.running.by_jid,
             shared.watchdog,
             shared.settings.stuck_after,
-            self._lease.renew if self._lease else None,
+            self._presence.beat,
         )
         self._scheduler = Scheduler(context, declarations) if declarations else None
         self._poller = Poller(
             context,
             shared.running,
             slots or shared.running,
-            holds_name=self._lease.holds if self._lease else None,
+            holds_name=self._presence.holds,
             caught_up=lambda: all(
                 getattr(part, "caught_up", True) for part in (self._scheduler, *parts)
             ),
             takes_bulks=shared.handlers.takes_bulks,
         )
-        registration = None
-        if not shared.settings.burst:
-            registration = Registration(context, logged=shared.logged_queues)
         self.listener = Listener(
             context,
             self._renewer,
@@ -117,12 +106,11 @@ class Consumer:
             RemoteControl(context.store, shared),
             shared.running,
             scheduler=self._scheduler,
-            registration=registration,
         )
         self._writer = OutcomeWriter(context)
         self._runner = Runner(context, shared, self._renewer, self._writer, self._poller.note_end)
         self._lost_locks = LostLocks(self._renewer, context, shared.renewer_thread)
-        own = (self._recovery, self._lost_locks, self._writer, self._scheduler, registration)
+        own = (self._lost_locks, self._writer, self._scheduler)
         self._beside = [part.run for part in own if part is not None]
         self._beside += [partial(part.run, context) for part in (ArchiveMonitor(), *parts)]
 
@@ -164,16 +152,15 @@ class Consumer:
 
     @contextlib.asynccontextmanager
     async def named(self) -> AsyncIterator[None]:
-        """Recover jobs of ended processes, and hold the stable name, if any, within the block.
+        """Hold the name within the block, and let others know that the worker lives.
 
         Raises:
             NameTaken: Another worker has the name, or took it during an outage.
         """
-        nothing = contextlib.nullcontext()
-        async with self._recovery or nothing, self._lease or nothing:
+        async with self._presence:
             yield
-        if self._lease and self._lease.lost:
-            raise self._lease.lost
+        if self._presence.lost:
+            raise self._presence.lost
 
     async def check_server(self) -> None:
         """Refuse a Redis that evicts keys; wait while it is unavailable."""
@@ -192,15 +179,6 @@ class Consumer:
                     await self._scheduler.declared.wait()
                 await self._poller.run(self._runner.start)
             await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending
-        await self._deregister()
-
-    async def _deregister(self) -> None:
-        """Remove the worker from the list; one that stays listed was killed."""
-        if self._lease and self._lease.lost:  # another worker is listed by this name
-            return
-        with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
-            async with asyncio.timeout(DEREGISTER_TIMEOUT):
-                await self._context.store.deregister(workers=[self._context.name])
 
 
 class AnyWorker(ABC):
@@ -233,6 +211,16 @@ class AnyWorker(ABC):
             redis.exceptions.RedisError: Redis refuses connections for good, such as to a database
                 that doesn't exist.
         """
+
+    def identify(self, id: str, *, after: Sequence[str] = ()) -> None:
+        """Say before the start which process it is, for a supervisor that sees processes end.
+
+        Args:
+            id: What tells it from others of its name; unique.
+            after: The ids of former processes of this name that have ended: their jobs are put
+                back at once, and the name is free.
+        """
+        self._shared.process = ProcessIdentity(id, tuple(after))
 
     @property
     def ready(self) -> bool:
@@ -472,11 +460,12 @@ class Worker(AnyWorker):
     async def run(self) -> None:
         """Work until stopped: see `AnyWorker.run`."""
         consumer = self._consumer
-        async with self._reported(), consumer.named():
+        async with self._reported():
             self._log_start()
-            await consumer.check_server()
-            async with self._shared.opened():
-                await consumer.run(consumer.listener.run)
+            async with consumer.named():
+                await consumer.check_server()
+                async with self._shared.opened():
+                    await consumer.run(consumer.listener.run)
 
 
 def _cause_of(error: Exception) -> Exception | None:

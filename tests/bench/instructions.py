@@ -189,7 +189,7 @@ MEASURED: dict[str, _Each] = {
     "config set": ("config", "set", {"option": "heartbeat", "value": "60"}, _none),
     "workers": ("workers", None, {"now": None}, _none),
     "working": ("working", None, {"now": None, "most": 5, "workers": ["ann"]}, _none),
-    "register": ("register", None, {"queues": ["mail"], **_RUN}, _none),
+    "beat": ("beat", None, {"process": "{}", "queues": ["mail"], **_RUN}, _none),
     "deregister": ("deregister", None, {}, lambda n: {"workers": [f"b{n}"]}),
     "declare": (
         "declare", "interval", {**_DECLARED, "interval": 60}, _jid("n"),
@@ -204,7 +204,6 @@ MEASURED: dict[str, _Each] = {
     "archive_state": ("archive_state", None, {}, _none),
     "archive_trim": ("archive_trim", None, {"id": "0-1", "reader": "r", "now": None}, _none),
     "sweep": ("sweep", "completed", {}, _none),
-    "name_lease": ("name_lease", "claim", {"process": "{}", **_RUN}, _none),
     "remote_control": ("remote_control", "pause", {"worker": "ann"}, lambda n: {"answer": f"a{n}"}),
     "remote_reply": ("remote_reply", None, {"reply": "{}"}, lambda n: {"answer": f"a{n}"}),
     "audit_log": (

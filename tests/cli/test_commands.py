@@ -126,7 +126,7 @@ async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     client: Client, cli: Aioqless, command: str
 ) -> None:
     await client.queue("mial").put("Greet")
-    await client.internals.store.register(worker="ann", queues=["mail", "post-*"])
+    await client.internals.store.beat(worker="ann", process="{}", queues=["mail", "post-*"])
     ended = await cli(command)
     assert ended.code == 0
     assert ended.err.splitlines()[:2] == [
@@ -177,7 +177,7 @@ async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
 
 
 async def test_workers_prints_the_queues_that_each_serves(client: Client, cli: Aioqless) -> None:
-    await client.internals.store.register(worker="ann", queues=["mail", "post-*"])
+    await client.internals.store.beat(worker="ann", process="{}", queues=["mail", "post-*"])
     assert re.match(r"ann +mail post-\* +0 +0 ", (await cli("workers")).out.splitlines()[1])
     (shown,) = json.loads((await cli("workers", "--json")).out)
     assert shown["queues"] == ["mail", "post-*"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -15,8 +14,6 @@ import pytest
 
 from aioqless import Client
 from aioqless.cli.systemd import ServiceState, SystemdNotifier, make_notifier
-from aioqless.contrib.job_recovery.job_recovery import group_of
-from aioqless.contrib.job_recovery.process_files import ProcessFile
 from tests.cli.conftest import Start
 from tests.conftest import Until
 
@@ -66,27 +63,14 @@ async def test_service_is_ready_when_it_takes_jobs_and_says_that_it_stops(
         assert systemd.count("STOPPING=1") == 1
 
 
-@pytest.mark.parametrize("killed", [0, 1])
 async def test_service_that_waits_for_redis_is_starting(
-    start: Start,
-    until: Until,
-    environment: dict[str, str],
-    systemd: Systemd,
-    namespace: str,
-    killed: int,
+    start: Start, until: Until, environment: dict[str, str], systemd: Systemd
 ) -> None:
-    """Also beside the files of killed workers, whose jobs it recovers later."""
     environment["NOTIFY_SOCKET"] = systemd.address
-    url = f"redis://127.0.0.1:1/{secrets.randbelow(1 << 30)}"
-    files = [ProcessFile.create(group_of(url, namespace), "id", "dead") for _ in range(killed)]
-    for each in filter(None, files):
-        each.unlock()
-    async with start("--url", url):
+    async with start("--url", f"redis://127.0.0.1:1/{secrets.randbelow(1 << 30)}"):
         await until(lambda: systemd.count("EXTEND_TIMEOUT_USEC=30000000") > 1)
         assert systemd.count("STATUS=waiting for Redis") > 1
         assert systemd.count("READY=1") == 0
-    for each in filter(None, files):
-        shutil.rmtree(each.path.parent)
 
 
 async def test_watchdog_is_not_fed_while_the_loop_is_blocked(

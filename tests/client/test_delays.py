@@ -24,7 +24,7 @@ async def mail(earlier: Client, client: Client) -> None:
     """Put three jobs, and register a worker that serves the queue."""
     for _ in range(3):
         await earlier.queue("mail").put("Greet", {})
-    await client.internals.store.register(worker="ann", queues=["ma*"])
+    await client.internals.store.beat(worker="ann", process="{}", queues=["ma*"])
     await client.queue("elsewhere").pop(worker="ann")
 
 

@@ -165,7 +165,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("retry", "retry", of("a", lambda job: job.retry(delay=3))),
     ("decline", "a worker declines", script("decline", jid="a", worker="ann", delay=5, timeout=600,
         group="mail-UnknownKlass", message="no handler")),
-    ("register", "a worker registers", script("register", worker="ann", queues=["mail", "p*"])),
+    ("beat", "a worker sends a beat",
+        script("beat", worker="ann", process='{"id":"2"}', queues=["mail", "p*"])),
     ("release", "release", of("a", lambda job: job.release())),
     ("cancel", "cancel", lambda client: client.jobs.cancel("idle", "nobody")),
     ("clear", "clear", mail(lambda queue: queue.clear(["waiting", "depends", "failed"]))),
@@ -246,8 +247,6 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
         klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),
     ("on_failure", "a scheduler looks for failures", script("on_failure", "sweep")),
-    ("name_lease", "a name is claimed",
-        script("name_lease", "claim", worker="bob", process='{"id":"2","place":"q"}')),
 ]  # fmt: skip
 
 

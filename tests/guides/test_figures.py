@@ -8,7 +8,6 @@ import re
 import pytest
 
 from aioqless.cli.worker_options import list_options
-from aioqless.client.coverage import GONE_AFTER
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.put_options import MAX_CONCURRENCY, MAX_CONTEXT, MAX_STARTS
 from aioqless.client.recurring.schedule import MAX_CRON_BACKLOG
@@ -18,7 +17,7 @@ from aioqless.client.workflows import MAX_DEPENDENCIES, MAX_JOBS
 from aioqless.handlers.retry_policy import exponential
 from aioqless.lua import constant
 from aioqless.worker import Settings
-from aioqless.worker.parts.stable_name import LEASE, RENEW
+from aioqless.worker.parts.presence import INTERVAL
 from tests.pages import ROOT
 
 BACKOFF = ", ".join(
@@ -36,10 +35,11 @@ SENTENCES = [
     ("queues.md", f"didn't answer within {TIMEOUT:g} seconds"),
     ("queues.md", f"| `unknown_klass_delay` | {Settings.unknown_klass_delay:g} |"),
     ("queues.md", f"| `unknown_klass_timeout` | {Settings.unknown_klass_timeout:g} |"),
-    ("queues.md", f"counts for {GONE_AFTER:g} seconds more"),
+    ("queues.md", f"counts for [{constant('WORKER_TIMEOUT')} seconds](locks"),
+    ("configuration.md", f"| `worker-timeout` | {constant('WORKER_TIMEOUT')} |"),
     ("recurring.md", f"with cron, at most {MAX_CRON_BACKLOG:,}"),
-    ("locks.md", f"renewed every {RENEW:g} seconds"),
-    ("locks.md", f"last seen in the last {LEASE} seconds"),
+    ("locks.md", f"sends a beat every {INTERVAL:g} seconds"),
+    ("locks.md", f"`worker-timeout` ({constant('WORKER_TIMEOUT')} seconds)"),
     ("locks.md", f"`stuck_after` seconds ({Settings.stuck_after:g})"),
     ("executors.md", f"| `concurrency` ({Settings.concurrency}) |"),
     ("executors.md", f"`threads` ({Settings.threads}) |"),

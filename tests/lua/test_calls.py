@@ -98,10 +98,10 @@ async def test_parent_that_looks_before_the_end_of_its_child_is_passed_on_gets_i
     await story.running("a")
     await call(story, 2, child=child)
     await pop_child(story)
-    given = {"worker": "bob", "queue": "pay", "durable": "1 42"}
-    if child:
-        given["result"] = "60 42"
-    done = story.store.complete(jid="a-1", now=5, **given)
+    kept = "60 42" if child else None
+    done = story.store.complete(
+        jid="a-1", worker="bob", queue="pay", now=5, durable="1 42", result=kept
+    )
     await story.send_and_be_killed(done)
     if parks:
         assert await story.release("a", 6, waiting=[CALL]) == "waiting"

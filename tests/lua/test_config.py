@@ -13,6 +13,7 @@ _DEFAULTS = {
     "max-worker-age": 86400,
     "max-job-history": 100,
     "max-lost": 0,
+    "worker-timeout": 15,
     "max-steps": 1000,
     "max-steps-size": 16777216,
     "archive": "off",

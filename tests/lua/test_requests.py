@@ -123,15 +123,12 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("unpause",), {"queues": ["post"]}),
     (("forget",), {"queues": ["mail"]}),
     (("deregister",), {"workers": ["ann"]}),
-    (("register",), {"worker": "ann", "now": 10, "queues": ["mail"]}),
+    (("beat",), {"worker": "bob", "now": 10, "process": '{"id":"2"}', "queues": ["mail"]}),
     (("import", "queue"), {"prefix": "there:", "into": "", "now": 10, "queue": "mail",
         "side": "right", "count": 1}),
     (("sweep", "failed"), {"group": "typo"}),
     (("sweep", "completed"), {}),
     (("archive_trim",), {"id": "1-0", "reader": "lake", "now": 10}),
-    (("name_lease", "claim"), {"worker": "bob", "now": 10, "process": '{"id":"2","place":"q"}'}),
-    (("name_lease", "recover"), {"worker": "ann", "now": 10, "id": "1"}),
-    (("name_lease", "leave"), {"worker": "ann", "now": 10, "id": "1"}),
 ]  # fmt: skip
 
 
@@ -163,7 +160,7 @@ async def filled_namespace(story: Story) -> Story:
     await story.fail("m0", 7)
     await HttpCommands(story.store).session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
-    await story.store.name_lease_claim(worker="ann", now=5, process='{"id":"1","place":"p"}')
+    await story.store.beat(worker="ann", now=5, process='{"id":"1","place":"p"}')
     return story
 
 

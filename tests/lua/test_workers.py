@@ -8,8 +8,8 @@ async def test_workers_are_listed_by_last_activity(story: Story) -> None:
     await story.running("b", 0, 2, worker="bob")
     await story.heartbeat("a", 3)
     assert await story.store.workers(now=4) == [
-        {"name": "ann", "jobs": 1, "stalled": 0, "seen": 3, "queues": None},
-        {"name": "bob", "jobs": 1, "stalled": 0, "seen": 2, "queues": None},
+        {"name": "ann", "jobs": 1, "stalled": 0, "seen": 3, "alive": None, "queues": None},
+        {"name": "bob", "jobs": 1, "stalled": 0, "seen": 2, "alive": None, "queues": None},
     ]
 
 
@@ -27,14 +27,3 @@ async def test_workers_that_were_silent_for_a_day_are_omitted(story: Story) -> N
     await story.pop(1, worker="bob")
     assert [each["name"] for each in await story.store.workers(now=86400)] == ["bob"]
     assert await story.store.workers(now=86401) == []
-
-
-async def test_worker_is_registered_with_its_queues_until_it_is_deregistered(story: Story) -> None:
-    await story.store.register(worker="ann", queues=["mail", "post-*"], now=5)
-    assert await story.store.workers(now=6) == [
-        {"name": "ann", "jobs": 0, "stalled": 0, "seen": 5, "queues": ["mail", "post-*"]}
-    ]
-    await story.store.register(worker="ann", queues=[], now=7)
-    assert (await story.store.workers(now=8))[0]["queues"] == []
-    await story.store.deregister(workers=["ann"])
-    assert not await story.exists("x:subscriptions")

@@ -218,6 +218,7 @@ class Views(Namespace):
                 "name": name,
                 **{kind: len(jids) for kind, jids in self.workers(now=time, worker=name).items()},
                 "seen": seen[name],
+                "alive": None,
                 "queues": None,
             }
             for name in ascending(seen)[::-1]

@@ -15,8 +15,8 @@ def queue(name: str, *, waiting: int = 0, running: int = 0) -> QueueOverview:
     )
 
 
-def worker(*queues: str, seen: float = NOW) -> WorkerCounts:
-    return WorkerCounts(name="w", jobs=0, stalled=0, seen=seen, queues=list(queues))
+def worker(*queues: str, alive: bool = True) -> WorkerCounts:
+    return WorkerCounts(name="w", jobs=0, stalled=0, seen=NOW, alive=alive, queues=list(queues))
 
 
 def test_queue_with_jobs_and_no_worker_is_unserved() -> None:
@@ -62,8 +62,8 @@ def test_queue_whose_jobs_run_is_served_by_someone() -> None:
     assert find_coverage([queue("desk", waiting=3, running=1)], [], NOW).unserved == []
 
 
-def test_worker_that_was_silent_for_long_serves_nothing() -> None:
-    coverage = find_coverage([queue("mail", waiting=1)], [worker("mail", seen=NOW - 200)], NOW)
+def test_worker_that_died_serves_nothing() -> None:
+    coverage = find_coverage([queue("mail", waiting=1)], [worker("mail", alive=False)], NOW)
     assert [gap.queue for gap in coverage.unserved] == ["mail"] and coverage.unused == []
 
 

@@ -16,7 +16,7 @@ import pytest
 from aioqless import Client, Job, job
 from aioqless.redis import Connection
 from aioqless.worker import watchdog
-from aioqless.worker.parts.stable_name import NameLease
+from aioqless.worker.parts.presence import Presence
 from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
@@ -184,7 +184,7 @@ async def test_code_that_held_the_gil_is_reported_when_it_returns(
             time.sleep(0.001)  # noqa: ASYNC251  # as above
 
     jid = await client.queue("mail").put(catastrophe)
-    monkeypatch.setattr(NameLease, "renew", lambda *_: asyncio.sleep(60, False))
+    monkeypatch.setattr(Presence, "beat", lambda *_, **__: asyncio.sleep(60, False))
     async with work(catastrophe, name="ann"):
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))

@@ -19,6 +19,11 @@ from tests.worker.conftest import Lines, Work
 # The end of the renewer
 
 
+async def send_nothing(_: ScriptStore) -> bool:
+    """Send no beat."""
+    return False
+
+
 async def test_renewer_may_end_at_the_moment_when_it_is_stopped(
     client: Client,
 ) -> None:
@@ -30,7 +35,9 @@ async def test_renewer_may_end_at_the_moment_when_it_is_stopped(
             return True
 
     running: dict[str, Any] = {"a": None}
-    renewer = LockRenewer(client.internals.store, "ann", running, watchdog.LoopWatchdog(), 600)
+    renewer = LockRenewer(
+        client.internals.store, "ann", running, watchdog.LoopWatchdog(), 600, send_nothing
+    )
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
     renewer._own = EndingThread((loop, stopped))
@@ -57,7 +64,7 @@ async def test_redis_found_is_logged_only_after_a_reply(store: ScriptStore, unti
 
     watched = watchdog.LoopWatchdog()
     watched.watch()
-    renewer = LockRenewer(store, "ann", {}, watched, 600, renew_name=ask)
+    renewer = LockRenewer(store, "ann", {}, watched, 600, send_beat=ask)
     beating = asyncio.create_task(
         renewer.run(
             Callbacks(

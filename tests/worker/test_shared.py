@@ -19,9 +19,14 @@ class Database:
 
 
 async def run_two(one: Client, other: Client, shared: Shared) -> None:
+    async def run(client: Client) -> None:
+        consumer = Consumer(client, shared, None)
+        async with consumer.named():
+            await consumer.run()
+
     async with shared.opened(), asyncio.TaskGroup() as group:
         for client in (one, other):
-            group.create_task(Consumer(client, shared, None).run())
+            group.create_task(run(client))
 
 
 async def test_consumers_that_share_slots_run_no_more_jobs_at_once_than_one(

@@ -141,6 +141,9 @@ class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
         jobs: Number of jobs it holds with a valid lock.
         stalled: Number of jobs it holds with an expired lock.
         doing: The first few of its jobs.
+        alive: Whether its process lives; None if it doesn't say, as workers of other qless clients
+            and people don't.
+        queues: Names and patterns of the queues it serves; None if it doesn't say.
     """
 
     name: str
@@ -148,6 +151,8 @@ class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     stalled: int
     doing: list[JobSummary]
+    alive: bool | None = None
+    queues: list[str] | None = None
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:

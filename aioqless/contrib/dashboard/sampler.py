@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from redis import exceptions
-
-from aioqless.client import REDIS_UNAVAILABLE, Client
+from aioqless.client import Client
 from aioqless.client.coverage import Coverage, read_coverage
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.queue_statistics import QueueOverview
@@ -20,10 +18,7 @@ from aioqless.contrib.metrics.rates import rates_between
 
 MAX_SAMPLES = 90
 MAX_QUEUES = 10_000
-WORKERS_PER_CALL = 100
 MAX_AGE = 2.0  # seconds
-# seconds without a pop or a renewed lock after which a worker that doesn't listen counts as lost
-LOST_AFTER = 30
 ALARM_FOR = 3600  # seconds for which a lost worker is reported
 RATES_EXPIRE = 3600  # seconds between two samples after which no rates are computed
 
@@ -40,7 +35,7 @@ class Sample:
         server: Memory, persistence and load of Redis.
         archive_problem: What is wrong with the archive, if anything.
         coverage: Which queues workers serve, and why jobs wait.
-        lost: Workers as `find_lost` returns them.
+        lost: Workers whose processes died, each with when it was last seen.
         missing: Nodes of a partitioned namespace that didn't answer: their jobs aren't counted.
     """
 
@@ -115,31 +110,6 @@ async def _take_sample(client: Client) -> Sample:
             archive_problem=archive.describe_problem(now),
             server=await client.server.info(),
             coverage=await read_coverage(client.internals.store, queues, workers),
-            lost=await find_lost(client, [each.name for each in workers], now),
+            lost={each.name: each.seen for each in workers if each.alive is False},
             missing=tuple(missing),  # by the reads before
         )
-
-
-async def find_lost(client: Client, names: Sequence[str], now: float) -> dict[str, float]:
-    """Return the workers that disappeared without stopping, each with when it was last seen.
-
-    A worker that stops is deregistered. A paused one is silent, but listens; a silent worker of
-    another qless client may have a long job. `names` has those seen last first.
-    """
-    silent: dict[str, float] = {}
-    for end in range(len(names), 0, -WORKERS_PER_CALL):
-        seen = await client.workers.working(*names[max(0, end - WORKERS_PER_CALL) : end], most=0)
-        silent |= {
-            worker.name: worker.seen
-            for worker in seen
-            if worker.seen < now - LOST_AFTER and not worker.jobs
-        }
-        if seen[0].seen >= now - LOST_AFTER:
-            break
-    if not silent:
-        return {}
-    try:
-        listening = await client.workers.listening(*silent)
-    except (exceptions.ResponseError, *REDIS_UNAVAILABLE):  # not permitted, or a node is away
-        return {}
-    return {name: seen for name, seen in silent.items() if name not in listening}

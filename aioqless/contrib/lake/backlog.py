@@ -27,7 +27,7 @@ async def read_backlog(client: Client) -> dict[str, pa.RecordBatch]:
     now = time.time()
     queues = await client.queues(count=_QUEUES)
     lags = await client.lags(*(each.name for each in queues))
-    workers = [each for each in await client.workers.counts() if now - each.seen <= INTERVAL]
+    workers = [each for each in await client.workers.counts() if each.alive is not False]
     facts = await client.metrics.workers(*(each.name for each in workers))
     at = datetime.fromtimestamp(now, UTC)
     of_queues = [

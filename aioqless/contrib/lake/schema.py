@@ -240,12 +240,12 @@ BACKLOG: Final = _columns(
     depends=(WHOLE, "Jobs that wait for other jobs."),
     paused=(FLAG, "Whether the queue is paused."),
     lag=(NUMBER, "For how many seconds the next job could have been running."),
-    workers=(WHOLE, "Workers that serve the queue, of those seen in the last minute."),
+    workers=(WHOLE, "Workers that serve the queue, of those that are alive."),
 )
 
 WORKER_SNAPSHOT: Final = _columns(
     taken=(TIME, "When the snapshot was taken."),
-    worker=(TEXT, "The worker, if it was seen in the last minute."),
+    worker=(TEXT, "The worker, if it is alive."),
     host=(TEXT, "The name of its machine."),
     pid=(WHOLE, "The id of its process."),
     aioqless=(TEXT, "The version of aioqless."),

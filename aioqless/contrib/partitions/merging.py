@@ -106,6 +106,7 @@ _OF_MEMBERS: dict[str, Merge] = {
     "doing": lambda lists: sorted(chain(*lists), key=lambda job: job["expires"]),
     "latest": partial(max, key=lambda job: job.get("failed", 0)),
     "queues": lambda lists: next(filter(None, lists), None),
+    "alive": lambda found: max((each for each in found if each is not None), default=None),
 }
 
 add_by_name = add_by("name")

@@ -38,8 +38,8 @@ Named: TypeAlias = dict[str, Any]  # the arguments of a command
 MOST_PER_CALL = 1000  # items of a page
 
 # What a namespace has once is in the first partition: remote commands to workers and their
-# answers, leases of workers' names; of extensions the log of user actions, sessions, metrics.
-_IN_FIRST = ("remote_", "name_lease_")
+# answers; of extensions the log of user actions, sessions, metrics.
+_IN_FIRST = "remote_"
 _EXTENSIONS_IN_FIRST = ("audit_log", "session", "metrics", "metrics_report", "mark")
 _EXTENSIONS_OF_JOBS = ("emit_end", "output", "signal", "steps")  # whose first argument is a jid
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}

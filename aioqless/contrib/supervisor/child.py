@@ -5,17 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
 import socket
-from collections.abc import Callable
-from typing import Self, TypeAlias
+from typing import Protocol, Self
 
 from aioqless.cli.status_reporter import NUMBER_VARIABLE, PAUSED, READY
 from aioqless.runtime.log import log
 
-# The command line of a worker process, by its number, the descriptor of the socket to its
-# supervisor, and whether it starts paused.
-ProcessCommand: TypeAlias = Callable[[int, int, bool], list[str]]
+
+class ProcessCommand(Protocol):
+    """What makes the command line of a worker process."""
+
+    def __call__(
+        self, number: int, status_fd: int, *, paused: bool, id: str, after: str
+    ) -> list[str]:
+        """Return the command line.
+
+        Args:
+            number: The number of the process.
+            status_fd: The descriptor of the socket to its supervisor.
+            paused: Whether it starts paused.
+            id: What tells it from others of its name.
+            after: The ids of processes that had this number and have ended, separated by spaces.
+        """
+
 
 HUNG_AFTER = 60.0  # seconds without a report until a process counts as hung
 # seconds to read the last reports of an ended process; processes it left may keep the socket open
@@ -27,13 +41,19 @@ class Child:
 
     Attributes:
         number: its number, which no other living process of the supervisor has.
+        id: what tells it from all other processes.
         exit_task: returns its exit code.
     """
 
     def __init__(
-        self, number: int, process: asyncio.subprocess.Process, status_socket: socket.socket
+        self,
+        number: int,
+        id: str,
+        process: asyncio.subprocess.Process,
+        status_socket: socket.socket,
     ) -> None:
         self.number = number
+        self.id = id
         self.exit_task = asyncio.create_task(process.wait())
         self._process = process
         self._status: bytes | None = None  # the latest
@@ -43,29 +63,35 @@ class Child:
         log.info("process.started", process=number, pid=process.pid)
 
     @classmethod
-    async def start(cls, number: int, command: ProcessCommand, paused: bool) -> Self:
-        """Start a process.
+    async def start(cls, number: int, command: ProcessCommand, paused: bool, after: str) -> Self:
+        """Start a process; `after`: the ids of those that had this number.
 
         It has a process group of its own: Ctrl-C at the terminal goes to the supervisor alone,
         which passes it on once.
         """
         ours, theirs = socket.socketpair()
+        id = secrets.token_hex(8)
         with contextlib.ExitStack() as unless_started, theirs:
             unless_started.callback(ours.close)
             process = await asyncio.create_subprocess_exec(
-                *command(number, theirs.fileno(), paused),
+                *command(number, theirs.fileno(), paused=paused, id=id, after=after),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 process_group=0,
                 env={**os.environ, NUMBER_VARIABLE: str(number)},
             )
             unless_started.pop_all()
-        return cls(number, process, ours)
+        return cls(number, id, process, ours)
 
     @property
     def has_reported(self) -> bool:
         """Whether it ever sent a report: its settings and its handlers' modules are valid."""
         return self._status is not None
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether it ever took jobs or was paused."""
+        return self._working.is_set()
 
     @property
     def age(self) -> float:

@@ -19,6 +19,7 @@ START_FAILURES = (REFUSED, USAGE, UNREACHABLE)  # exit codes of a process that c
 # Exit codes of a graceful shutdown; by the signal if it had no handlers yet.
 GRACEFUL = (0, RECYCLED, -signal.SIGTERM)
 MIN_DELAY, MAX_DELAY = 0.1, 30.0  # seconds before a restart; the delay doubles each time
+MOST_AFTER = 20  # ids of ended processes that a successor gets
 STABLE_AFTER = 60.0  # seconds of life after which earlier failures are forgotten
 # Seconds after the grace period, when processes have ended by themselves: a silent one is killed,
 # and a rolling restart continues.
@@ -75,6 +76,8 @@ class Supervisor:
         self._slots = [Slot() for _ in range(settings.processes)]
         self._children: set[Child] = set()
         self._numbers: set[int] = set()  # of living processes, and of those that are starting
+        # the ids of the ended processes of a number, from the latest on that worked
+        self._ended: dict[int, list[str]] = {}
         self._stopping = False
         self._paused = False
         self._exit_code = 0
@@ -233,8 +236,9 @@ class Supervisor:
         candidates = itertools.chain([former.number] if former else [], itertools.count(1))
         number = next(number for number in candidates if number not in self._numbers)
         self._numbers.add(number)
+        after = " ".join(self._ended.get(number, ()))
         try:
-            child = await Child.start(number, self._settings.command, self._paused)
+            child = await Child.start(number, self._settings.command, self._paused, after)
         except OSError:
             self._numbers.discard(number)
             raise
@@ -249,6 +253,8 @@ class Supervisor:
             self._exit_code = self._exit_code or REFUSED
         self._children.discard(child)
         self._numbers.discard(child.number)
+        before = [] if child.has_worked else self._ended.get(child.number, [])
+        self._ended[child.number] = [*before, child.id][-MOST_AFTER:]
 
     async def _restart_on_request(self) -> None:
         while True:

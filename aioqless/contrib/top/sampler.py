@@ -18,7 +18,6 @@ from aioqless.contrib.metrics.rates import Rates, rates_between
 
 MAX_SAMPLES = 60
 WORKERS_PER_CALL = 100
-SILENT_AFTER = 60  # seconds after which a worker is listed below the active ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +101,7 @@ class Sampler:
             for first in range(0, len(names), WORKERS_PER_CALL)
         )
         found = [worker for some in await asyncio.gather(*calls) for worker in some]
-        return tuple(
-            sorted(found, key=lambda each: (each.seen < time.time() - SILENT_AFTER, each.name))
-        )
+        return tuple(sorted(found, key=lambda each: (each.alive is False, each.name)))
 
     async def _info(self) -> Mapping[str, Any]:
         try:

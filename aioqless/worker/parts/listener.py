@@ -16,7 +16,6 @@ from aioqless.runtime.log import log
 from aioqless.store import Store
 from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.lock_renewer import LockRenewer
-from aioqless.worker.parts.registration import Registration
 from aioqless.worker.parts.scheduler import Scheduler
 from aioqless.worker.poller import Poller
 from aioqless.worker.running_jobs import RunningJobs
@@ -42,7 +41,6 @@ class Listener:
         running: RunningJobs,
         *,
         scheduler: Scheduler | None = None,
-        registration: Registration | None = None,
     ) -> None:
         namespace = context.client.namespace
         self._redis = context.client.redis
@@ -55,7 +53,6 @@ class Listener:
         self._remote_control = remote_control
         self._running = running
         self._scheduler = scheduler
-        self._registration = registration
 
     @property
     def channels(self) -> list[str]:
@@ -106,10 +103,7 @@ class Listener:
     async def handle(self, channel: str, payload: bytes) -> None:
         """Do what a message asks for."""
         if channel == self._ready:
-            ready = decode_text(payload)
-            self._poller.wake(ready)
-            if self._registration and ready not in self._poller.subscriptions:
-                self._registration.note_ready(ready)
+            self._poller.wake(decode_text(payload))
         elif channel == self._log:
             if b'"put"' in payload or b'"advanced"' in payload:
                 event = read_event(payload)

@@ -66,9 +66,7 @@ async def test_killed_worker_raises_an_alarm(
     process: asyncio.subprocess.Process,
     names: Names,
     until: Until,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.contrib.dashboard.sampler.LOST_AFTER", 0.5)
     (name,) = await until(names, patience=60)
 
     async def alarmed() -> str | None:
@@ -76,8 +74,6 @@ async def test_killed_worker_raises_an_alarm(
         return page if "Workers disappeared" in page else None
 
     async with worked(client, "paused-1", queues=("mail",)):
-        for each in (name, "paused-1"):  # one that doesn't listen yet may count as lost
-            await until(lambda: client.workers.listening(each), patience=60)  # noqa: B023
         await client.workers.pause("paused-1")
         page = (await http.get("/")).text
         assert "disappeared" not in page and name in page
@@ -151,7 +147,7 @@ async def test_urgent_alarms_come_first(redis_url: str, client: Client) -> None:
         await earlier.queue("held").put("Greet", {})
         await earlier.queue("held").pause()
         await earlier.queue("alone").put("Greet", {})
-        await client.internals.store.register(worker="ann", queues=["held"])
+        await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
         await client.queue("other").pop(worker="ann")
         first, second = find_alarms(await Sampler(client).refresh())
     assert first.is_urgent and "no worker takes them: alone" in first.problem

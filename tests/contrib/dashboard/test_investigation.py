@@ -136,7 +136,7 @@ async def test_queue_shows_how_full_its_limits_are_and_sets_them(
         await do(http, "config-set", option=f"mail-{option}", value=str(value))
     await client.put_many([NewJob("Greet", {}) for _ in range(4)], queue="mail")
     await client.queue("mail").pop(2, worker="ann")
-    await client.internals.store.register(worker="ann", queues=["m*"])
+    await client.internals.store.beat(worker="ann", process="{}", queues=["m*"])
     page = re.sub(r"<meter.*?</meter>", "", (await http.get("/queue?name=mail")).text)
     for text in ("2 of 3 ", "2 of 5 ", "4 of 9 ", '<a href="/worker?name=ann">ann</a>'):
         assert text in page, text
@@ -528,7 +528,7 @@ async def test_worker_shows_its_memory_and_slots_over_time(
 ) -> None:
     await client.queue("imports").put("Load", {})
     await client.queue("imports").pop(worker="ann")
-    await client.internals.store.register(worker="ann", queues=["imports"])
+    await client.internals.store.beat(worker="ann", process="{}", queues=["imports"])
     for ago in (120, 0):
         await MetricsCommands(client.internals.store).metrics_report(
             worker="ann", report=f"{ago}", now=time.time() - ago, facts=FACTS,
@@ -547,7 +547,7 @@ async def test_worker_whose_memory_has_grown_for_long_is_marked(
 ) -> None:
     names = ("ann", "bob", "eve")
     for name in names:
-        await client.internals.store.register(worker=name, queues=["imports"])
+        await client.internals.store.beat(worker=name, process="{}", queues=["imports"])
         await client.queue("imports").put("Load", {})
         await client.queue("imports").pop(worker=name)
     now = time.time()
@@ -565,7 +565,7 @@ async def test_worker_whose_memory_has_grown_for_long_is_marked(
 async def test_worker_that_starts_ahead_of_the_clock_of_the_dashboard_is_shown(
     http: httpx.AsyncClient, client: Client
 ) -> None:
-    await client.internals.store.register(worker="ann", queues=["imports"])
+    await client.internals.store.beat(worker="ann", process="{}", queues=["imports"])
     await MetricsCommands(client.internals.store).metrics_report(
         worker="ann", report="1", now=time.time() + 120, facts=FACTS, memory=1, busy=7, batch=[]
     )

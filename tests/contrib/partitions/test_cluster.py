@@ -262,7 +262,7 @@ async def test_messages_stay_on_the_node_of_their_partition(
         async with asyncio.timeout(60):
             for jid in jids:
                 await (await jid.job()).wait()
-        assert await client.workers.listening(worker.name, "bob") == {worker.name}
+        assert (await client.workers.show(worker.name)).queues == ["mail"]
     assert sent_to_other_nodes() == before
 
 

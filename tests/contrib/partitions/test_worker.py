@@ -281,14 +281,11 @@ async def test_jobs_of_a_former_process_are_recovered_in_each_partition(
     former = json.dumps({"id": "former", "host": "elsewhere", "pid": 1})
     for number, partition in enumerate(partitioned.partitions):
         await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
-        await partition.internals.store.name_lease_claim(worker="ann", process=former)
-        key = f"{partition.namespace}:x:name-lease:ann"
-        await partition.redis.hset(key, "renewed", time.time() - 61)
+        await partition.internals.store.beat(worker="ann", process=former)
+        await partition.redis.hset(f"{partition.namespace}:x:beat:ann", "at", time.time() - 16)
         await partition.queue("mail").pop(worker="ann")
     async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
-        await until(lambda: len(lines.of("worker.recovered")) == 4 and worker.idle)
-    recovered = {line["partition"]: line["jobs"] for line in lines.of("worker.recovered")}
-    assert recovered == dict.fromkeys(range(4), 1)
+        await until(lambda: len(lines.of("job.completed")) == 4 and worker.idle)
 
 
 async def test_lines_about_the_worker_are_logged_once_for_all_partitions(

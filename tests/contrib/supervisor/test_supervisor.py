@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pytest
 
 from aioqless.contrib.supervisor import Supervisor, SupervisorSettings, child
 from aioqless.contrib.supervisor import supervisor as supervisor_module
-from aioqless.contrib.supervisor.child import Child
+from aioqless.contrib.supervisor.child import Child, ProcessCommand
 from tests.conftest import Until
 from tests.worker.conftest import Lines
 
@@ -24,9 +24,9 @@ REPORT_READY = "import os, sys, time; os.write(int(sys.argv[2]), b'+'); "
 WAIT = "time.sleep(600)"
 
 
-def command(code: str) -> Callable[[int, int, bool], list[str]]:
+def command(code: str) -> ProcessCommand:
     """Return a command that runs code with the number, status socket and pause as arguments."""
-    return lambda number, status_fd, paused: [
+    return lambda number, status_fd, *, paused, id, after: [
         sys.executable,
         "-S",
         "-c",
@@ -67,12 +67,12 @@ while not os.path.exists({str(go)!r}):
 raise SystemExit(1)
 """
 
-    def counted(number: int, status_fd: int, paused: bool) -> list[str]:
+    def counted(number: int, status_fd: int, *, paused: bool, id: str, after: str) -> list[str]:
         nonlocal starts
         starts += 1
         # the first process works; the others wait for it, then exit with an error
         code = REPORT_READY + WAIT if number == 1 else exits
-        return command(code)(number, status_fd, paused)
+        return command(code)(number, status_fd, paused=paused, id=id, after=after)
 
     supervisor = Supervisor(SupervisorSettings(command=counted, processes=2, shutdown_timeout=1))
     task = asyncio.create_task(supervisor.run())
@@ -93,9 +93,9 @@ async def test_process_that_has_reported_is_replaced_whatever_its_exit_code(
 
 
 async def test_signals_before_the_first_report_are_not_sent(until: Until) -> None:
-    one = await Child.start(1, command("import time; " + WAIT), False)
+    one = await Child.start(1, command("import time; " + WAIT), False, "")
     one.send_signal(signal.SIGUSR1)
-    two = await Child.start(2, command(REPORT_READY + WAIT), False)
+    two = await Child.start(2, command(REPORT_READY + WAIT), False, "")
     await until(lambda: two.has_reported)
     two.send_signal(signal.SIGUSR1)
     assert await two.wait() == -signal.SIGUSR1 and not one.exit_task.done()

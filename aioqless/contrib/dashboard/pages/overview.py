@@ -141,7 +141,7 @@ def _worker_alarms(sample: Sample) -> list[Alarm]:
     else:
         found += _delay_alarms(sample)
     if lost := [name for name, seen in sample.lost.items() if seen > sample.when - ALARM_FOR]:
-        advice = "Were they killed? Their jobs run again when the locks expire."
+        advice = "Were they killed? Other workers run their jobs again."
         problem = f"Workers disappeared without shutting down: {_join(lost)}."
         found.append(Alarm(problem, advice, "/workers", True, f"lost {sorted(lost)}"))
     return found

@@ -52,7 +52,7 @@ async def show_queue(request: PageRequest) -> Page:
     workers, store = await request.client.workers.counts(), request.client.internals.store
     limits, now = await read_limits(store, [name]), await store.now()
     coverage = find_coverage([counts], workers, now, limits)
-    serving, metrics = find_serving(name, workers, now), request.client.metrics
+    serving, metrics = find_serving(name, workers), request.client.metrics
     groups = await request.client.jobs.failed_counts()
     values: dict[str, object] = {
         "queue": counts,

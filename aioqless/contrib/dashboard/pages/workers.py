@@ -65,7 +65,7 @@ async def show_worker(request: PageRequest) -> Page:
     (worker,) = await request.client.workers.working(name, most=MAX_JOBS)
     states = request.dashboard.worker_states
     # asking takes a subscription, which a live page must not repeat with each update
-    if request.client is request.dashboard.client:
+    if worker.alive and request.client is request.dashboard.client:
         states[name] = await _ask_state(request, name)
     metrics, now = request.client.metrics, time.time()
     history = await metrics.worker_history(name)
@@ -83,11 +83,8 @@ async def show_worker(request: PageRequest) -> Page:
 
 
 async def _ask_state(request: PageRequest, name: str) -> WorkerState | None:
-    """Ask a worker for its state; None if it does not listen or is another qless client."""
-    workers = request.client.workers
-    if not await workers.listening(name):
-        return None
+    """Ask a worker for its state; None if it does not answer."""
     try:
-        return await workers.show(name, timeout=ANSWER_TIMEOUT)
+        return await request.client.workers.show(name, timeout=ANSWER_TIMEOUT)
     except (NoSuchWorker, CommandRefused):
         return None

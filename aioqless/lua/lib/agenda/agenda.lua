@@ -44,6 +44,7 @@ end
 function agenda.perform(kind, about, now, most)
   if kind == 'policies' then return failed_dependencies.run(now, most) end
   if kind == 'orphans' then return calls.cancel_orphans(now) end
+  if kind == 'worker gone' then return lost_workers.put_back(about, now, most) end
   if kind == 'failed' then
     failure_reactions.react(about, now)
   elseif kind == 'child ended' then

@@ -1,9 +1,10 @@
--- lost_workers: return the jobs of a worker that has died to their queues.
+-- lost_workers: put the jobs of a worker that is gone back into their queues.
 
--- Release the next jobs of a dead worker, at most `most`; return how many there were. This uses no
+-- Put back the next jobs of such a worker, at most `most`; return how many there were. This uses no
 -- retry, but a job that was lost more often than it has retries, or than `max-lost`, fails: it may
 -- be what kills the worker.
-function lost_workers.release(worker, now, most)
+function lost_workers.put_back(worker, now, most)
+  if not beats.is_noted(worker) then return 1 end
   local jids = redis.call('ZRANGE', keys.worker_jobs(worker), 0, most - 1)
   for _, jid in ipairs(jids) do
     local job = record.read(jid)
@@ -15,5 +16,10 @@ function lost_workers.release(worker, now, most)
       end
     end
   end
-  return #jids
+  if #jids == most then
+    notes.store('worker gone', worker)
+  else
+    beats.note_released(worker)
+  end
+  return #jids + 1
 end

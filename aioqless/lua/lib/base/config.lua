@@ -11,13 +11,13 @@ local DEFAULTS = {
   ['max-worker-age'] = constants.MAX_WORKER_AGE,
   ['max-job-history'] = constants.JOB_HISTORY,
   ['max-lost'] = 0,
+  ['worker-timeout'] = constants.WORKER_TIMEOUT,
 }
 
 -- The options that commands read most; all of them are read in one call, at the first use of any.
 local NUMBERS = {
   'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history',
-  'max-worker-age', 'max-job-history',
-  'max-lost', 'archive',
+  'max-worker-age', 'max-job-history', 'max-lost', 'archive',
 }
 
 -- One of NUMBERS; a value that isn't a number counts as unset, except for `archive`: `on`, or
@@ -141,9 +141,11 @@ end
 function config.set(option, value)
   local name = config.stored_name(option)
   local number = type(DEFAULTS[name]) == 'number' or string.find(name, '%-heartbeat$')
-    or string.find(name, '%-max%-concurrency$')
-    or string.find(name, '%-max%-length$')
+    or string.find(name, '%-max%-concurrency$') or string.find(name, '%-max%-length$')
   if number then args.number(option, value) end
+  if name == 'worker-timeout' and tonumber(value) < constants.WORKER_TIMEOUT then
+    errors.bad_argument(option, value, 'must be at least ' .. constants.WORKER_TIMEOUT)
+  end
   if string.find(name, '%-rate%-limit$') and not config.parse_rate(value) then
     errors.bad_argument(option, value,
       'must be number/seconds, at most ' .. constants.MAX_RATE_STARTS

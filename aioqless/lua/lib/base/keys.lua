@@ -158,10 +158,12 @@ function keys.members(set, place) return ns .. ':x:set:' .. set .. ':' .. place 
 function keys.result(jid) return ns .. ':x:result:' .. jid end
 -- S the jobs that take a job's result and have not ended
 function keys.takers(jid) return ns .. ':x:takers:' .. jid end
--- H the queues that a worker serves, names and patterns, as JSON
-function keys.subscriptions() return ns .. ':x:subscriptions' end
--- H the process that holds a worker's stable name; expires
-function keys.name_lease(worker) return ns .. ':x:name-lease:' .. worker end
+-- Z workers by when their latest beat was, until they are gone
+function keys.beats() return ns .. ':x:beats' end
+-- H of a worker: its process, when its latest beat was, since when beats came without a gap, the
+-- queues that it serves as JSON, and once it is gone whether its jobs are `released`, or that is
+-- only `noted`; expires
+function keys.beat(worker) return ns .. ':x:beat:' .. worker end
 -- H what a job's runs have stored for later runs, by kind and name: `number time attempt value`
 function keys.steps(jid) return ns .. ':x:steps:' .. jid end
 -- Z jobs that have stored steps by when they are checked again

@@ -129,7 +129,6 @@ function pop.register_worker(worker, now)
   for _, silent in ipairs(all_silent) do
     redis.call('UNLINK', keys.worker_jobs(silent))
     redis.call('ZREM', keys.workers(), silent)
-    redis.call('HDEL', keys.subscriptions(), silent)
   end
 end
 

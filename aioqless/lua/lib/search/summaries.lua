@@ -106,5 +106,5 @@ function summaries.worker(worker, now, most)
     .. json.number(tonumber(redis.call('ZSCORE', keys.workers(), worker) or 0))
     .. ',"jobs":' .. redis.call('ZCOUNT', held, now, '+inf') .. ',"stalled":'
       .. redis.call('ZCOUNT', held, '-inf', '(' .. json.number(now))
-    .. ',"doing":' .. json.list(jobs) .. '}'
+    .. ',' .. beats.describe(worker, now) .. ',"doing":' .. json.list(jobs) .. '}'
 end

@@ -1,0 +1,91 @@
+-- beats: which workers live. Ours send a beat every few seconds. One that has sent none for
+-- `worker-timeout` is gone: its jobs are put back (lib/agenda/lost_workers.lua). That is found by
+-- another worker whose own beats all arrived meanwhile, so that a stall of Redis, or an outage for
+-- all, makes no worker gone.
+
+-- Seconds by which Redis may make a beat late. A worker whose own beat was later than that finds no
+-- other gone until its beats have arrived for `worker-timeout` again.
+local MARGIN = 7
+local MOST_FOUND = 20
+
+-- For how many seconds a worker may send no beat. It sends one every 5: less would be too few.
+function beats.timeout()
+  local set = presence.has('config') and redis.call('HGET', keys.config(), 'worker-timeout')
+  return math.max(set and tonumber(set) or 0, constants.WORKER_TIMEOUT)
+end
+
+-- Record the beat of a worker. Return since when its beats have arrived without a gap; nil if a
+-- former process of this name is gone, but its jobs are not put back yet: then nothing is recorded.
+function beats.record(worker, process, queues, after, now)
+  local key, id = keys.beat(worker), json.parse_object(process).id
+  local kept = redis.call('HMGET', key, 'process', 'at', 'since', 'gone')
+  local former = json.parse_object(kept[1])
+  local silent = now - (tonumber(kept[2]) or 0)
+  local is_same = former.id == id
+  if former.id and not is_same and kept[4] ~= 'released' then
+    if kept[4] then
+      notes.find_stored()
+    elseif after and string.find(after, former.id, 1, true) or silent > beats.timeout() then
+      beats.note_gone(worker)
+    else
+      errors.raise('NAMETAKEN', 'another worker has this name', {
+        worker = worker, id = former.id, host = former.host, pid = former.pid,
+        silent = math.floor(silent),
+      })
+    end
+    return nil
+  end
+  local is_late = silent > beats.timeout() - MARGIN
+  local since = is_same and not kept[4] and not is_late and kept[3] or json.number(now)
+  redis.call('HSET', key, 'process', process, 'at', json.number(now), 'since', since,
+    'queues', json.texts(queues))
+  if kept[4] then redis.call('HDEL', key, 'gone') end
+  redis.call('EXPIRE', key, string.format('%.0f', math.max(1, config.max_worker_age())))
+  redis.call('ZADD', keys.beats(), now, worker)
+  redis.call('ZADD', keys.workers(), now, worker)
+  return tonumber(since)
+end
+
+-- Find workers that are gone, as one can tell whose beats have arrived since `since`. Return JSON:
+-- {worker, jobs} of each.
+function beats.find_gone(since, now)
+  local timeout, found = beats.timeout(), {}
+  if now - since < timeout then return '[]' end
+  local silent = redis.call('ZRANGE', keys.beats(), '-inf', '(' .. json.number(now - timeout),
+    'BYSCORE', 'LIMIT', 0, MOST_FOUND)
+  for i, worker in ipairs(silent) do
+    beats.note_gone(worker)
+    found[i] = '{"worker":' .. cjson.encode(worker) .. ',"jobs":'
+      .. redis.call('ZCARD', keys.worker_jobs(worker)) .. '}'
+  end
+  return json.list(found)
+end
+
+function beats.note_gone(worker)
+  redis.call('ZREM', keys.beats(), worker)
+  redis.call('HSET', keys.beat(worker), 'gone', 'noted')
+  notes.store('worker gone', worker)
+end
+
+-- Whether the jobs of a worker must be put back: it may have sent a beat since.
+function beats.is_noted(worker) return redis.call('HGET', keys.beat(worker), 'gone') == 'noted' end
+
+function beats.note_released(worker) redis.call('HSET', keys.beat(worker), 'gone', 'released') end
+
+-- Forget a worker; `id`: only if its latest process was this one.
+function beats.forget(worker, id)
+  local latest = id and json.parse_object(redis.call('HGET', keys.beat(worker), 'process')).id
+  if id and latest and latest ~= id then return end
+  redis.call('ZREM', keys.workers(), worker)
+  redis.call('ZREM', keys.beats(), worker)
+  redis.call('UNLINK', keys.beat(worker))
+end
+
+-- JSON: whether a worker lives, and what it serves. Of one that sends no beats, such as a person or
+-- a worker of another client, neither is known.
+function beats.describe(worker, now)
+  local f = redis.call('HMGET', keys.beat(worker), 'at', 'gone', 'queues')
+  if not f[1] then return '"alive":null,"queues":null' end
+  local alive = not f[2] and now - tonumber(f[1]) <= beats.timeout()
+  return '"alive":' .. tostring(alive) .. ',"queues":' .. f[3]
+end
