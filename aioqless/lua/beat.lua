@@ -13,6 +13,8 @@
 --                                 workers found gone and how many jobs of each are put back}
 -- @raises  NAMETAKEN
 
-local since = beats.record(worker, process, queues, after, now)
+local found = {}
+local since = beats.record(worker, process, queues, after, now, found)
+if since then beats.find_gone(since, now, found) end
 return '{"timeout":' .. json.number(beats.timeout()) .. ',"waits":' .. tostring(not since)
-  .. ',"gone":' .. (since and beats.find_gone(since, now) or '[]') .. '}'
+  .. ',"gone":' .. json.list(found) .. '}'

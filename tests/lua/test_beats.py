@@ -203,8 +203,10 @@ async def test_name_of_a_process_that_is_known_to_have_ended_is_free_at_once(
 ) -> None:
     await story.running("a", 0, 3)
     await beat(story, 5)
-    assert (await beat(story, 6, id="2", after="0 1"))["waits"] is True
-    assert (await beat(story, 6, id="2", after="0 1"))["waits"] is False
+    reply = await beat(story, 6, id="2", after="0 1")
+    assert (reply["waits"], reply["gone"]) == (True, [{"worker": "ann", "jobs": 1}])
+    reply = await beat(story, 6, id="2", after="0 1")
+    assert (reply["waits"], reply["gone"]) == (False, [])
     assert await story.state("a") == "waiting"
 
 

@@ -20,6 +20,7 @@ from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.pages.overview import MAX_QUEUES, find_alarms
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sampler
+from aioqless.errors import NoSuchWorker
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import entered, worked
@@ -73,8 +74,14 @@ async def test_killed_worker_raises_an_alarm(
         page = (await http.get("/")).text
         return page if "Workers disappeared" in page else None
 
+    async def paused() -> bool:
+        try:
+            return (await client.workers.pause("paused-1")).paused
+        except NoSuchWorker:  # it doesn't listen yet
+            return False
+
     async with worked(client, "paused-1", queues=("mail",)):
-        await client.workers.pause("paused-1")
+        await until(paused)
         page = (await http.get("/")).text
         assert "disappeared" not in page and name in page
         process.kill()

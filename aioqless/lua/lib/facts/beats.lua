@@ -15,8 +15,9 @@ function beats.timeout()
 end
 
 -- Record the beat of a worker. Return since when its beats have arrived without a gap; nil if a
--- former process of this name is gone, but its jobs are not put back yet: then nothing is recorded.
-function beats.record(worker, process, queues, after, now)
+-- former process of this name is gone, but its jobs are not put back yet: then nothing is recorded,
+-- and `found` gets what find_gone would return of it.
+function beats.record(worker, process, queues, after, now, found)
   local key, id = keys.beat(worker), json.parse_object(process).id
   local kept = redis.call('HMGET', key, 'process', 'at', 'since', 'gone')
   local former = json.parse_object(kept[1])
@@ -26,7 +27,7 @@ function beats.record(worker, process, queues, after, now)
     if kept[4] then
       notes.find_stored()
     elseif after and string.find(after, former.id, 1, true) or silent > beats.timeout() then
-      beats.note_gone(worker)
+      found[1] = beats.note_gone(worker)
     else
       errors.raise('NAMETAKEN', 'another worker has this name', {
         worker = worker, id = former.id, host = former.host, pid = former.pid,
@@ -46,25 +47,22 @@ function beats.record(worker, process, queues, after, now)
   return tonumber(since)
 end
 
--- Find workers that are gone, as one can tell whose beats have arrived since `since`. Return JSON:
--- {worker, jobs} of each.
-function beats.find_gone(since, now)
-  local timeout, found = beats.timeout(), {}
-  if now - since < timeout then return '[]' end
+-- Find workers that are gone, as one can tell whose beats have arrived since `since`. Append JSON of
+-- each to `found`: {worker, jobs}, how many jobs it has.
+function beats.find_gone(since, now, found)
+  local timeout = beats.timeout()
+  if now - since < timeout then return end
   local silent = redis.call('ZRANGE', keys.beats(), '-inf', '(' .. json.number(now - timeout),
     'BYSCORE', 'LIMIT', 0, MOST_FOUND)
-  for i, worker in ipairs(silent) do
-    beats.note_gone(worker)
-    found[i] = '{"worker":' .. cjson.encode(worker) .. ',"jobs":'
-      .. redis.call('ZCARD', keys.worker_jobs(worker)) .. '}'
-  end
-  return json.list(found)
+  for i, worker in ipairs(silent) do found[i] = beats.note_gone(worker) end
 end
 
 function beats.note_gone(worker)
   redis.call('ZREM', keys.beats(), worker)
   redis.call('HSET', keys.beat(worker), 'gone', 'noted')
   notes.store('worker gone', worker)
+  return '{"worker":' .. cjson.encode(worker) .. ',"jobs":'
+    .. redis.call('ZCARD', keys.worker_jobs(worker)) .. '}'
 end
 
 -- Whether the jobs of a worker must be put back: it may have sent a beat since.
