@@ -20,9 +20,10 @@ import typing
 
 if typing.TYPE_CHECKING:
     from aioqless.client import Client, redis_url
+    from aioqless.client.jid import Jid
     from aioqless.client.job import Failure, Job, JobState
     from aioqless.client.job_set import JobSet
-    from aioqless.client.put import Jid, NewJob
+    from aioqless.client.new_job import NewJob
     from aioqless.client.put_options import Key, Limit
     from aioqless.client.queue import Queue
     from aioqless.client.sync_client import SyncClient
@@ -141,9 +142,10 @@ _HOMES = (
     *(
         "errors",
         "client",
+        "client.jid",
         "client.job",
         "client.job_set",
-        "client.put",
+        "client.new_job",
         "client.put_options",
         "client.queue",
         "client.sync_client",

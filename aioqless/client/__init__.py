@@ -7,7 +7,8 @@ sync_client.py       SyncClient        a client for code without an event loop
 queue.py             Queue             puts, pops, lists and clears jobs
 queue_clearing.py    ClearResult       clears a queue in steps
 queue_statistics.py  QueueCounts, ...  counts and statistics of queues
-put.py               NewJob, Jid       a job to be put, checked and encoded
+new_job.py           NewJob            a job to be put, checked and encoded
+jid.py               Jid               the jid of a job that was put, and a handle to the job
 put_sender.py        PutSender         sends jobs: the one route of put
 put_options.py       PutOptions        the table of options of put, recurring jobs and `@job`
 constraints.py                         uniqueness, concurrency limits and rate limits

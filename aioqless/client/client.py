@@ -31,6 +31,7 @@ from aioqless.client.coverage import Coverage, find_wait, read_coverage
 from aioqless.client.events.filters import EventSelector
 from aioqless.client.events.stream import Stream
 from aioqless.client.internals import Internals
+from aioqless.client.jid import Jid
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.state import JobSetStatus
@@ -38,7 +39,7 @@ from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.job_set import JobSet, list_sets
 from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Branch, Jid, Klass, NewJob, R
+from aioqless.client.new_job import Branch, Klass, NewJob, R
 from aioqless.client.put_options import FlowOptions, PutOptions, RecurOptions
 from aioqless.client.put_sender import CLOSED, PutHook
 from aioqless.client.queue import Queue

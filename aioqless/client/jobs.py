@@ -17,7 +17,7 @@ from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.job import read_job, read_position, read_result, wait_for_result
 from aioqless.client.job.state import ENDED, Output, Position, StoredStep
 from aioqless.client.job.summaries import FailureGroup, JobSummary, SearchPage
-from aioqless.client.put import Klass
+from aioqless.client.new_job import Klass
 from aioqless.errors import HasDependents, NoSuchJob, WrongState
 from aioqless.validation import Seconds
 

@@ -15,8 +15,9 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.client import job_data
+from aioqless.client.jid import Jid
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put import Jid, NewJob, R, encode_job, measure
+from aioqless.client.new_job import NewJob, R, encode_job, measure
 from aioqless.client.put_options import FlowOptions
 from aioqless.client.workflows import Flow, Rows, Step, check_size, lay_out
 from aioqless.errors import AioqlessError, NotDurable, PutManyError, QueueFull

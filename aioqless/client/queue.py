@@ -9,10 +9,11 @@ import msgspec
 from typing_extensions import Unpack
 
 from aioqless import validation
+from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.put import Jid, Klass, NewJob, R
+from aioqless.client.new_job import Klass, NewJob, R
 from aioqless.client.put_options import FlowOptions, PutOptions, RecurOptions
 from aioqless.client.put_sender import PutSender
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue

@@ -22,9 +22,10 @@ from typing_extensions import Unpack
 from aioqless.client.archive import Archive
 from aioqless.client.client import Client
 from aioqless.client.config import Config
+from aioqless.client.jid import Jid
 from aioqless.client.job_set import JobSet
 from aioqless.client.jobs import Jobs
-from aioqless.client.put import Branch, Jid, Klass, NewJob
+from aioqless.client.new_job import Branch, Klass, NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.queue import Queue
 from aioqless.client.recurring import RecurringJob, RecurringJobs

@@ -19,7 +19,7 @@ from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client.job_data import RESULT
-from aioqless.client.put import NewJob, Placed, R, Result_co, StepResult, measure
+from aioqless.client.new_job import NewJob, Placed, R, Result_co, StepResult, measure
 from aioqless.client.put_options import FLOW, FlowOptions, PutOptions
 from aioqless.store import PutFlowRow
 

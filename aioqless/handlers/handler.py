@@ -14,9 +14,10 @@ import msgspec
 from typing_extensions import ParamSpec, TypeVar, Unpack
 
 from aioqless.client import Client, json_types
+from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
-from aioqless.client.put import NONE, Branch, Jid, Names, NewJob
+from aioqless.client.new_job import NONE, Branch, Names, NewJob
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.put_call import PutCall

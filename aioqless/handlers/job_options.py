@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from aioqless import validation
 from aioqless.client.constraints import encode_constraints, key_fields
-from aioqless.client.put import Branch, check_branch
+from aioqless.client.new_job import Branch, check_branch
 from aioqless.client.put_options import (
     CheckedOptions,
     DebounceOptions,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import ModuleType
 
-from aioqless.client.put import DEFAULT_QUEUE
+from aioqless.client.new_job import DEFAULT_QUEUE
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler

@@ -28,7 +28,7 @@ import msgspec
 from aioqless.client import job_data
 from aioqless.client.job import Failure, Job
 from aioqless.client.json_types import JsonType, is_pydantic
-from aioqless.client.put import NONE, Names
+from aioqless.client.new_job import NONE, Names
 from aioqless.client.put_options import PutOptions
 from aioqless.errors import InvalidData
 

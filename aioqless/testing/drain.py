@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aioqless.client import Client
-from aioqless.client.put import DEFAULT_QUEUE
+from aioqless.client.new_job import DEFAULT_QUEUE
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime.log import log
 from aioqless.testing.unawaited import refuse_unawaited

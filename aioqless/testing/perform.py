@@ -14,7 +14,7 @@ from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Failure, Job
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
-from aioqless.client.put import NewJob, encode_job
+from aioqless.client.new_job import NewJob, encode_job
 from aioqless.errors import AioqlessError, JobFailed
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy

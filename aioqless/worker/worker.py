@@ -15,7 +15,7 @@ import anyio
 from redis import exceptions
 
 from aioqless.client import Client, acting_as
-from aioqless.client.put import DEFAULT_QUEUE
+from aioqless.client.new_job import DEFAULT_QUEUE
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Source
 from aioqless.hints import suggest_options

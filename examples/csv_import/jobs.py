@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import aioqless
+from aioqless.contrib.job_sets import set_of
 
 VAT = 1.19
 
@@ -25,7 +26,8 @@ async def load(job: aioqless.Job, path: str) -> None:
 
     The jid of a row is made of the set's name, so that it is put once if this job runs again.
     """
-    await job.set.put_many(_rows(path, job.set.name))
+    rows = set_of(job)
+    await rows.put_many(_rows(path, rows.name))
 
 
 def _rows(path: str, name: str) -> Iterator[aioqless.NewJob]:

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from aioqless import Client, Job
-from aioqless.client.put import NewJob
+from aioqless.client.new_job import NewJob
 from aioqless.testing import server
 from tests.cli.terminal import Terminal, terminal
 

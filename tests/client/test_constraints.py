@@ -10,7 +10,7 @@ import pytest
 
 from aioqless import Client, Handler, InvalidData, Job, Key, Limit, NewJob, job
 from aioqless.client.constraints import encode_constraints
-from aioqless.client.put import encode_job
+from aioqless.client.new_job import encode_job
 from aioqless.client.put_options import TemplateOptions
 from aioqless.errors import JobExists
 

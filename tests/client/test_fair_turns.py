@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, InvalidData, Job, Key, NewJob, job
-from aioqless.client.put import encode_job
+from aioqless.client.new_job import encode_job
 from aioqless.client.queue_statistics import Tenant
 
 

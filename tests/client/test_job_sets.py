@@ -1,4 +1,4 @@
-"""Job sets: client.job_set and job.set."""
+"""Job sets: client.job_set and set_of."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from aioqless import (
 from aioqless.client.codec import Codec
 from aioqless.client.job.state import JobSetStatus
 from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.job_sets import set_of
 from aioqless.errors import NoSuchSet, WrongState
 from tests.conftest import Until
 
@@ -36,7 +37,7 @@ async def double(_: aioqless.Job, number: int) -> int:
 
 @aioqless.job(queue="rows")
 async def split(job: aioqless.Job, count: int) -> None:
-    await job.set.put_many(double.data(number=number) for number in range(count))
+    await set_of(job).put_many(double.data(number=number) for number in range(count))
 
 
 @aioqless.job(queue="reports")
@@ -242,7 +243,7 @@ async def test_job_outside_a_set_has_none(client: Client) -> None:
     await client.put(double.data(number=1))
     (job,) = await client.queue("rows").pop()
     with pytest.raises(AioqlessError, match="member of no job set"):
-        _ = job.set
+        set_of(job)
 
 
 async def test_only_jobs_are_put(client: Client) -> None:

@@ -23,7 +23,7 @@ from aioqless import (
     bulk_job,
     job,
 )
-from aioqless.client.put import NewJob
+from aioqless.client.new_job import NewJob
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.testing import (
     MemoryClient,

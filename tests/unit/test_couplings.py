@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import aioqless
 from aioqless.lua import LUA, list_commands, list_libraries, read_script
 from aioqless.store.command_header import HeaderError, command_names
 from aioqless.store.library_floors import FLOORS, check_use
@@ -38,6 +40,28 @@ def uses() -> dict[str, set[str]]:
     }
 
 
+def imports() -> dict[str, set[str]]:
+    """Return which modules each module imports, wherever it does, also for type checkers alone."""
+    package = Path(aioqless.__file__).parent
+    files = {
+        ".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): file
+        for file in package.rglob("*.py")
+    }
+    graph: dict[str, set[str]] = {}
+    for name, file in files.items():
+        found = set[str]()
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {each.name for each in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{each.name}" for each in node.names}
+                found |= {each if each in files else node.module for each in inner}
+        graph[name] = found & files.keys() - {name}
+    return graph
+
+
 def reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
     found, todo = set[str](), list(graph[start])
     while todo:
@@ -49,6 +73,11 @@ def reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
 
 def test_no_library_needs_itself_through_others() -> None:
     graph = uses()
+    assert [name for name in graph if name in reached(graph, name)] == []
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = imports()
     assert [name for name in graph if name in reached(graph, name)] == []
 
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioqless import InvalidData
+from aioqless.client.jid import Jid
 from aioqless.client.job_data import MAX_BYTES, MAX_DEPTH, decode, encode, shape
-from aioqless.client.put import Jid
 from tests.unit.typed import Box, Point
 from tests.worker import odd_errors
 

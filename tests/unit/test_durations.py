@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from aioqless import Durability, Job, Key, Next, Retry, Settings, job
-from aioqless.client.put import NewJob, encode_job
+from aioqless.client.new_job import NewJob, encode_job
 from aioqless.client.put_options import RECUR
 from aioqless.client.recurring.schedule import Every
 from aioqless.contrib.human_tasks import ReservationPolicy

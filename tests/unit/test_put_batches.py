@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from aioqless.client import PutManyRow
-from aioqless.client.put import NewJob, encode_job
+from aioqless.client.new_job import NewJob, encode_job
 from aioqless.client.put_sender import split
 
 

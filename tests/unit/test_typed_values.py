@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field, HttpUrl, PositiveInt, SecretStr
 
 from aioqless import InvalidData, Job, NewJob, Next, job
-from aioqless.client.put import encode_job
+from aioqless.client.new_job import encode_job
 from aioqless.handlers import Handler
 from aioqless.testing import perform
 from aioqless.worker.outcome import RunCompleted, RunFailed
@@ -213,7 +213,7 @@ def test_pydantic_is_not_imported_for_other_types() -> None:
 import sys
 from dataclasses import dataclass
 import aioqless, aioqless.worker
-from aioqless.client.put import encode_job
+from aioqless.client.new_job import encode_job
 
 @dataclass
 class Box:

@@ -10,7 +10,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, Fail, Job, JobFailed, NoSuchJob, Retry, Settings, Worker, job
-from aioqless.client.put import Jid
+from aioqless.client.jid import Jid
 from aioqless.store import ATTEMPTS
 from aioqless.store.script_composer import compose
 from tests.client.proxy import Proxy

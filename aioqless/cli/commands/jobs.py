@@ -39,7 +39,7 @@ from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job.summaries import JobSummary, SearchPage
-from aioqless.client.put import NewJob
+from aioqless.client.new_job import NewJob
 from aioqless.client.put_options import Missing
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers

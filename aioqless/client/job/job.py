@@ -19,7 +19,6 @@ from contextlib import aclosing
 from functools import partial
 from operator import attrgetter
 from typing import (
-    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -54,14 +53,11 @@ from aioqless.client.job.state import (
     list_stages,
 )
 from aioqless.client.job.temp_dir import TempDir
+from aioqless.client.new_job import Klass, NewJob
 from aioqless.client.put_options import Limit, Missing
 from aioqless.errors import AioqlessError, InvalidData, JobFailed, NoResult, NoSuchJob
 from aioqless.store import Store
 from aioqless.validation import Seconds
-
-if TYPE_CHECKING:  # a job, its set and a job that it calls know each other's types
-    from aioqless.client.job_set import JobSet
-    from aioqless.client.put import Klass, NewJob
 
 Data = TypeVar("Data", default=Any)
 V = TypeVar("V")
@@ -852,21 +848,6 @@ class Job(JobFields, Generic[Data]):
         """
         result: Coroutine[object, object, V] = self._run.call(name, job, detach=detach)
         return result
-
-    @property
-    def set(self) -> JobSet:
-        """The job set that it is a member of; it may add members while it runs.
-
-        Raises:
-            AioqlessError: It is in none, or no worker runs it.
-        """
-        if self.set_name is None:
-            raise AioqlessError(
-                f"job {self.jid!r} is a member of no job set, or no worker runs it: "
-                "jobs are put into a set by client.job_set(name).put"
-            )
-        handle: JobSet = extensions.load("job_sets").set_of(self, self.set_name)
-        return handle
 
     def wake(self, name: str) -> None:
         """Note that something has come for which this run may wait; called by its worker."""

@@ -13,7 +13,7 @@ from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.constraints import encode_data_keys
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put import Klass, NewJob, encode_job
+from aioqless.client.new_job import Klass, NewJob, encode_job
 from aioqless.client.put_options import (
     PUT,
     RECUR,

@@ -16,7 +16,7 @@ from django.utils.asyncio import async_unsafe
 
 from aioqless import NewJob, validation
 from aioqless.client import job_data
-from aioqless.client.put import encode_job
+from aioqless.client.new_job import encode_job
 from aioqless.client.put_options import PutOptions
 from aioqless.contrib.django.options import BackendOptions
 from aioqless.contrib.django.results import read_result, set_fields

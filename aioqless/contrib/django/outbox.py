@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from aioqless import Client, NewJob, validation
 from aioqless.client import job_data
 from aioqless.client.extensions import codec_from_environment
-from aioqless.client.put import Klass, encode_job
+from aioqless.client.new_job import Klass, encode_job
 from aioqless.client.put_options import PutOptions
 from aioqless.contrib.django.connections import own_connections
 from aioqless.contrib.django.models import OutboxJob

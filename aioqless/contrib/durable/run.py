@@ -19,7 +19,7 @@ from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.job import HeldLock
 from aioqless.client.job.state import StoredStep
-from aioqless.client.put import Klass, NewJob, check_branch, encode_branch
+from aioqless.client.new_job import Klass, NewJob, check_branch, encode_branch
 from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.durable.values import ValueType, type_returned_by
 from aioqless.contrib.durable.waits import Waits

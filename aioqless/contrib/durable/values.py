@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from aioqless.client import job_data
+from aioqless.client.jid import Jid
 from aioqless.client.json_types import JsonType
-from aioqless.client.put import Jid
 from aioqless.errors import InvalidData
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job.state import ENDED, Emitted, Ended, JobSetStatus, JobState, Missed
 from aioqless.client.job_set import JobSet
-from aioqless.client.put import NewJob
+from aioqless.client.new_job import NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.workflows import group
 from aioqless.contrib.http import openapi

@@ -7,15 +7,23 @@ from aioqless.client.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job_set import JobSet
 from aioqless.contrib.job_sets.generated_commands import JobSetsCommands
+from aioqless.errors import AioqlessError
 
 __all__ = ["JobSetsCommands", "set_of"]
 
 
-def set_of(job: Job, name: str) -> JobSet:
+def set_of(job: Job) -> JobSet:
     """Return the set that a running job is a member of, to which it may add others.
 
     Args:
         job: The job.
-        name: Name of the set.
+
+    Raises:
+        AioqlessError: It is in none, or no worker runs it.
     """
-    return Client.current().job_set(name).of_member(job.jid, job.fence)
+    if job.set_name is None:
+        raise AioqlessError(
+            f"job {job.jid!r} is a member of no job set, or no worker runs it: "
+            "jobs are put into a set by client.job_set(name).put"
+        )
+    return Client.current().job_set(job.set_name).of_member(job.jid, job.fence)

@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client import Client, job_data
 from aioqless.client.codec import PLAIN, Codec
-from aioqless.client.put import Klass, NewJob, encode_job
+from aioqless.client.new_job import Klass, NewJob, encode_job
 from aioqless.client.put_options import PutOptions
 from aioqless.contrib.outbox.relay import OutboxRow, PutRows, TableRelay, write_job
 from aioqless.errors import require_extra

@@ -12,7 +12,7 @@ from redis import exceptions
 from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
-from aioqless.client.put import Klass
+from aioqless.client.new_job import Klass
 from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
 from aioqless.errors import AioqlessError, InvalidData
 from aioqless.runtime.log import log

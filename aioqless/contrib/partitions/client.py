@@ -17,10 +17,11 @@ from typing_extensions import Unpack, override
 from aioqless.client import REDIS_UNAVAILABLE, Client, worker_name
 from aioqless.client.codec import Codec
 from aioqless.client.consistency import Finding
+from aioqless.client.jid import Jid
 from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Branch, Jid, Klass, NewJob, R
+from aioqless.client.new_job import Branch, Klass, NewJob, R
 from aioqless.client.put_options import FlowOptions, PutOptions
 from aioqless.client.put_sender import PutHook
 from aioqless.client.queue_statistics import QueueOverview

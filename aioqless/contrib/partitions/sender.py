@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put import NewJob, encode_job
+from aioqless.client.new_job import NewJob, encode_job
 from aioqless.client.put_options import FlowOptions
 from aioqless.client.put_sender import PutHook, PutSender, SendFlow
 from aioqless.client.workflows import Flow, Step, lay_out

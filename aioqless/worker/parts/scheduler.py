@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import NotRequired, TypedDict
 
 from aioqless.client import Client
-from aioqless.client.put import NewJob, encode_branch, encode_job
+from aioqless.client.new_job import NewJob, encode_branch, encode_job
 from aioqless.client.put_options import CheckedOptions
 from aioqless.client.recurring.cron import CLOCK_TOLERANCE, Cron, right_tick
 from aioqless.client.recurring.schedule import Schedule

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from aioqless import Client, InvalidData, Job, LockLost, Next, Retry, Settings, Snooze, Worker, job
+from aioqless.client.jid import Jid
 from aioqless.client.job import JobState
-from aioqless.client.put import Jid
 from aioqless.contrib.encryption import Encryption
 from aioqless.errors import AioqlessError, InvalidArgument
 from aioqless.handlers.retry_policy import fixed

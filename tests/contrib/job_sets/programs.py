@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 from aioqless import Fail, Job, Retry, job, on_finish
+from aioqless.contrib.job_sets import set_of
 
 LEDGER = Path(os.environ.get("LEDGER", "/dev/null"))
 
@@ -15,7 +16,7 @@ LEDGER = Path(os.environ.get("LEDGER", "/dev/null"))
 @job(klass="Member", queue="sets", retries=1000)
 async def member(job: Job, children: int = 0) -> None:
     """Add members, then complete, retry, fail, or kill the worker."""
-    await job.set.put_many(
+    await set_of(job).put_many(
         member.data().with_options(jid=f"{job.jid}.{number}", if_exists="keep")
         for number in range(children)
     )
@@ -40,7 +41,7 @@ def die_once(place: str, job: Job) -> None:
 async def last(job: Job, place: str) -> None:
     """Add a member that ends at once, and maybe die."""
     die_once("start", job)
-    await job.set.put(plain.data(), jid="added", if_exists="keep")
+    await set_of(job).put(plain.data(), jid="added", if_exists="keep")
     die_once("added", job)
 
 

@@ -22,7 +22,7 @@ from aioqless import (
 )
 from aioqless.cli import acl_roles
 from aioqless.client import CommandConnection
-from aioqless.client.put import encode_job
+from aioqless.client.new_job import encode_job
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
 

@@ -10,7 +10,7 @@ import msgspec
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job import Job
-from aioqless.client.put import NewJob
+from aioqless.client.new_job import NewJob
 from aioqless.client.put_options import MAX_PRIORITY
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.audit_log import ARGUMENT

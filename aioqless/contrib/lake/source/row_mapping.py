@@ -13,7 +13,7 @@ import pyarrow as pa
 from aioqless import validation
 from aioqless.client import PutManyRow
 from aioqless.client.codec import Codec
-from aioqless.client.put import NewJob, encode_job
+from aioqless.client.new_job import NewJob, encode_job
 from aioqless.client.put_options import PUT
 from aioqless.contrib.lake.source.options import SaveOptions
 from aioqless.errors import InvalidData

@@ -47,8 +47,8 @@ function beats.record(worker, process, queues, after, now, found)
   return tonumber(since)
 end
 
--- Find workers that are gone, as one can tell whose beats have arrived since `since`. Append JSON of
--- each to `found`: {worker, jobs}, how many jobs it has.
+-- Find workers that are gone, as one can tell whose beats have arrived since `since`. Append JSON
+-- of each to `found`: {worker, jobs}, how many jobs it has.
 function beats.find_gone(since, now, found)
   local timeout = beats.timeout()
   if now - since < timeout then return end

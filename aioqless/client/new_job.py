@@ -1,4 +1,4 @@
-"""A job to be put: a NewJob, which `encode_job` checks and encodes, and its Jid."""
+"""A job to be put: a NewJob, which `encode_job` checks and encodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Protocol, Self, TypeAlias, cast
+from typing import Any, Generic, Protocol, TypeAlias, cast
 
 import msgspec
 from typing_extensions import TypeVar, Unpack
@@ -15,15 +15,10 @@ from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.constraints import encode_constraints, merge_options
-from aioqless.client.job import Job
-from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.job import read_job, read_position, wait_for_outcome
-from aioqless.client.job.state import Position
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions
 from aioqless.errors import InvalidData
 from aioqless.store import PutFlowRow, PutManyRow
 from aioqless.store.call import encode as encode_argument
-from aioqless.validation import Seconds
 
 DEFAULT_QUEUE = "default"
 
@@ -91,59 +86,6 @@ class Klass(Protocol[Result_co]):
         Raises:
             InvalidData: It isn't of the handler's type.
         """
-
-
-class Jid(str, Generic[Result_co]):
-    """The jid of a job that was put: a string, and a handle to the job.
-
-    Puts that type checkers know give a typed result: `thumb = await jid.result()`. A pickled or
-    copied one is an ordinary `str`.
-    """
-
-    __slots__ = ("_backend", "_type")
-
-    _backend: JobBackend
-    _type: Klass[Result_co] | None
-
-    def __new__(cls, jid: str, backend: JobBackend, type_: Klass[Result_co] | None = None) -> Self:
-        """Make one; `put` does."""
-        self = super().__new__(cls, jid)
-        self._backend = backend
-        self._type = type_
-        return self
-
-    async def job(self) -> Job:
-        """Read the job.
-
-        Raises:
-            NoSuchJob: It was canceled, or is kept no longer.
-        """
-        return Job(self._backend, await read_job(self._backend, self))
-
-    async def result(self, timeout: Seconds | None = None) -> Result_co:
-        """Wait for the end of the job, and return its handler's result.
-
-        It is of the type that the handler's function returns: a dataclass, a pydantic model, ...
-
-        Args:
-            timeout: Time to wait at most.
-
-        Raises:
-            JobFailed: It failed.
-            NoResult: Its handler keeps no results: `@job(result_ttl=...)`.
-            InvalidData: The result isn't of the handler's type.
-            TimeoutError: It has not ended in time.
-            NoSuchJob: It was canceled.
-        """
-        value = await wait_for_outcome(self._backend, self, timeout)
-        return cast(Result_co, value) if self._type is None else self._type.read_result(value)
-
-    async def position(self) -> Position | None:
-        """Return the job's place in its queue; None if it doesn't wait."""
-        return await read_position(self._backend, self)
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)
 
 
 @dataclass(frozen=True, eq=False)
