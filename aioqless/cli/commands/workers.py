@@ -59,19 +59,17 @@ async def workers(client: Client, worker: OptionalWorker = None, json: Json = Fa
     if worker is not None:
         await _print_worker(client, worker, json)
         return
-    queues = {each.name: each.queues for each in await client.workers.counts()}
-    names = list(queues)
+    names = [each.name for each in await client.workers.counts()]
     most, step = (MAX_JOBS_IN_LIST, WORKERS_PER_CALL_WITH_JOBS) if json else (1, WORKERS_PER_CALL)
     found = [
         each
         for first in range(0, len(names), step)
         for each in await client.workers.working(*names[first : first + step], most=most)
     ]
-    facts = await _read_facts(client.metrics.workers(*names))
+    living = [each.name for each in found if each.alive is not False]
+    facts = await _read_facts(client.metrics.workers(*living))
     if json:
-        print_json(
-            [worker_summary(each, queues[each.name], facts.get(each.name)) for each in found]
-        )
+        print_json([worker_summary(each, facts.get(each.name)) for each in found])
         return
     cells = {
         name: _fact_cells(each.busy, each.slots, each.memory, each.started, each.version)
@@ -79,18 +77,16 @@ async def workers(client: Client, worker: OptionalWorker = None, json: Json = Fa
     }
     print_table(
         ["name", "queues", "jobs", "stalled", *FACTS, "last seen", "doing"],
-        [_row(each, queues[each.name], cells.get(each.name, UNKNOWN)) for each in found],
+        [_row(each, cells.get(each.name, UNKNOWN)) for each in found],
         empty="No workers. Start one: aioqless worker app.jobs",
     )
 
 
-def _row(
-    worker: WorkerSummary, queues: list[str] | None, facts: tuple[str, ...]
-) -> tuple[object, ...]:
+def _row(worker: WorkerSummary, facts: tuple[str, ...]) -> tuple[object, ...]:
     doing = ", ".join(f"{plain(job.klass)} in {plain(job.queue)}" for job in worker.doing)
     more = f" and {worker.jobs - 1:,} more" if doing and worker.jobs > 1 else ""
-    seen = format_relative_time(worker.seen)
-    served = "-" if queues is None else shorten(" ".join(map(plain, queues)), 60)
+    seen = format_relative_time(worker.seen) + (", died" if worker.alive is False else "")
+    served = "-" if worker.queues is None else shorten(" ".join(map(plain, worker.queues)), 60)
     return worker.name, served, worker.jobs, worker.stalled, *facts, seen, shorten(doing, 60) + more
 
 
@@ -112,15 +108,18 @@ def _fact_cells(
 async def _print_worker(client: Client, worker: str, json: bool) -> None:
     held = await client.workers.jobs(worker)
     jobs = await client.jobs.multiget(*(held.jobs + held.stalled)[:MAX_JOBS])
-    known = {each.name: each.queues for each in await client.workers.counts()}
-    facts = (await _read_facts(client.metrics.workers(worker))).get(worker)
+    known = [each.name for each in await client.workers.counts()]
+    (glance,) = await client.workers.working(worker, most=0)
+    facts = None
+    if glance.alive is not False:
+        facts = (await _read_facts(client.metrics.workers(worker))).get(worker)
     if json:
-        (glance,) = await client.workers.working(worker, most=0)
         doing = [job_summary(job) for job in jobs]
         print_json(
             {
                 "name": worker,
-                "queues": known.get(worker),
+                "alive": glance.alive,
+                "queues": glance.queues,
                 "jobs": held.jobs,
                 "stalled": held.stalled,
                 "seen": glance.seen or None,

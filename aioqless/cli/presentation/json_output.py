@@ -91,10 +91,8 @@ def job_details(job: Job) -> dict[str, object]:
     }
 
 
-def worker_summary(
-    worker: WorkerSummary, queues: list[str] | None, facts: object
-) -> dict[str, object]:
-    """Return a worker of a list, with its queues, facts and the first few of its jobs."""
+def worker_summary(worker: WorkerSummary, facts: object) -> dict[str, object]:
+    """Return a worker of a list, with its facts and the first few of its jobs."""
     doing = [
         {
             "jid": job.jid,
@@ -107,7 +105,8 @@ def worker_summary(
     ]
     return {
         "name": worker.name,
-        "queues": queues,
+        "alive": worker.alive,
+        "queues": worker.queues,
         "jobs": worker.jobs,
         "stalled": worker.stalled,
         "seen": worker.seen or None,

@@ -59,11 +59,9 @@ class MetricsCommands(ExtensionCommands):
         ]
         return Call(self.send, "metrics", read_list, [encode(self.namespace)], argv)
 
-    def metrics_facts(
-        self, *, now: float | None = None, workers: Sequence[str] = (),
-    ) -> Call[list[str]]:
+    def metrics_facts(self, *, workers: Sequence[str] = ()) -> Call[list[str]]:
         """Return what workers are."""
-        argv = [b"facts", self._encode_time(now), *map(encode, workers), b""]
+        argv = [b"facts", *map(encode, workers), b""]
         return Call(self.send, "metrics", read_texts, [encode(self.namespace)], argv)
 
     def metrics_history(self, *, worker: str) -> Call[list[str]]:

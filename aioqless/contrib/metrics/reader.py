@@ -279,7 +279,9 @@ class Metrics:
         return sorted(found)
 
     async def workers(self, *names: str) -> dict[str, WorkerFacts]:
-        """Return what workers are, of those that have reported it in the last minute.
+        """Return what workers are, as each has reported it last.
+
+        It is true of workers that are alive: `client.workers` says which these are.
 
         Args:
             names: Names of workers, at most 1,000.

@@ -79,7 +79,9 @@ async def read_queues(client: Client) -> QueueReading:
     workers = await client.workers.counts()
     delays = (await read_coverage(client.internals.store, queues, workers)).delays
     archive = await client.archive.state()
-    facts = await client.metrics.workers(*[worker.name for worker in workers])
+    facts = await client.metrics.workers(
+        *[worker.name for worker in workers if worker.alive is not False]
+    )
     marks = (await client.metrics.marks())[:MOST_MARKS]
     failed, now = await client.jobs.failed_counts(), time.time()
     return QueueReading(

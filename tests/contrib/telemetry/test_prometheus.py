@@ -217,7 +217,7 @@ async def test_damaged_marks_and_facts_are_left_out(client: Client) -> None:
     await client.metrics.mark("v1")
     marks, facts = f"{client.namespace}:x:marks", f"{client.namespace}:x:worker-facts:ann"
     await client.redis.rpush(marks, b"{", b"7", b'{"at": "x"}', b"\xff")
-    await client.redis.hset(facts, mapping={"facts": b'{"pid": []}', "at": str(time.time())})
+    await client.redis.set(facts, b'{"pid": []}')
     await client.redis.zadd(f"{client.namespace}:workers", {"ann": time.time()})
     reading = await read_queues(client)
     assert list(reading.marks) == ["v1"] and reading.workers == {}

@@ -27,6 +27,7 @@ async def list_workers(request: PageRequest) -> Page:
     search = request.text("q").lower()
     names = [each.name for each in sample.workers if search in each.name.lower()]
     page = names[request.offset : request.offset + WORKERS_PER_PAGE]
+    living = [name for name in page if name not in sample.lost]
 
     async def read_growth() -> dict[str, tuple[float, float]]:
         histories = await asyncio.gather(*map(request.client.metrics.worker_history, page))
@@ -36,7 +37,7 @@ async def list_workers(request: PageRequest) -> Page:
     values = {
         "workers": await request.client.workers.working(*page, most=2) if page else [],
         "growth": await request.dashboard.cached(("growth", *page), read_growth),
-        "facts": await request.client.metrics.workers(*page) if page else {},
+        "facts": await request.client.metrics.workers(*living) if living else {},
         "total": len(names),
         "search": request.text("q"),
         "now": sample.when,
@@ -72,7 +73,7 @@ async def show_worker(request: PageRequest) -> Page:
     values = {
         "worker": worker,
         "state": states.get(name),
-        "facts": (await metrics.workers(name)).get(name),
+        "facts": None if worker.alive is False else (await metrics.workers(name)).get(name),
         "memory": {each.start: each.memory for each in history},
         "busy": {each.start: each.busy for each in history},
         "begin": max(now - HISTORY, history[0].start) if history else now,

@@ -9,7 +9,6 @@
 -- @rest    series   string        at most 50
 -- @returns list                   the records of each, oldest first; some may be older
 -- @when    facts                  return what workers are
--- @arg     now      time
 -- @rest    workers  string
 -- @returns texts                  JSON of each; empty where nothing is known
 -- @when    history                return the memory and busy slots of a worker
@@ -26,6 +25,6 @@ if word == 'history' then return redis.call('LRANGE', keys.worker_history(worker
 if word == 'marks' then return redis.call('LRANGE', keys.marks(), 0, -1) end
 local found = {}
 for i, name in ipairs(workers) do
-  found[i] = worker_facts.read(name, now)
+  found[i] = worker_facts.read(name)
 end
 return found

@@ -6,7 +6,7 @@ function keys.series() return ns .. ':x:series' end
 function keys.periods(seconds, series) return ns .. ':x:periods:' .. seconds .. ':' .. series end
 -- T the id of the latest report of a process; expires
 function keys.process_report(process) return ns .. ':x:process-report:' .. process end
--- H what a worker is, as JSON, and the time of its latest report; expires
+-- T what a worker is, as JSON; expires
 function keys.worker_facts(worker) return ns .. ':x:worker-facts:' .. worker end
 -- L the memory and the busy slots of a worker by minute, oldest first; expires
 function keys.worker_history(worker) return ns .. ':x:worker-history:' .. worker end

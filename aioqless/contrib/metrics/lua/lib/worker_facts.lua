@@ -1,7 +1,6 @@
 -- worker_facts: what each worker is and uses.
 
 local HISTORY = 480  -- minutes
-local SILENT = 60    -- seconds without a report after which the facts are not true any more
 
 -- Note a report, and return whether its process has sent it before. The id of a report begins with
 -- that of the process, as several may have one name.
@@ -15,8 +14,7 @@ end
 
 function worker_facts.store(worker, facts, memory, busy, now)
   local key, history = keys.worker_facts(worker), keys.worker_history(worker)
-  redis.call('HSET', key, 'facts', facts, 'at', now)
-  redis.call('EXPIRE', key, HISTORY * 60)
+  redis.call('SET', key, facts, 'EX', HISTORY * 60)
   local minute = math.floor(now / 60)
   local sample = string.format('%d %d %d', minute, memory, busy)
   local last = redis.call('LINDEX', history, -1)
@@ -29,11 +27,8 @@ function worker_facts.store(worker, facts, memory, busy, now)
   end
 end
 
--- The facts of a worker as JSON; empty if it has not reported for a while.
-function worker_facts.read(worker, now)
-  local found = redis.call('HMGET', keys.worker_facts(worker), 'facts', 'at')
-  return found[1] and now - tonumber(found[2]) <= SILENT and found[1] or ''
-end
+-- The facts of a worker as JSON; empty if it has reported none.
+function worker_facts.read(worker) return redis.call('GET', keys.worker_facts(worker)) or '' end
 
 function worker_facts.drop(worker)
   redis.call('UNLINK', keys.worker_facts(worker), keys.worker_history(worker))
