@@ -24,7 +24,7 @@ IDLE = 0.5  # load of a machine on which figures mean something
 LOST = "**lost**"
 NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
 WHY = {  # what the documentation or the code of each library says about a job whose worker is gone
-    "aioqless": "a worker on its machine sees that its process has ended; from elsewhere, 69 s",
+    "aioqless": "another worker sees that it has sent no beat for 15 s",
     "bullmq": "its lock of 30 s is not renewed; a check for such jobs runs every 30 s",
     "taskiq": "claimed after 600 s without an acknowledgement in the stream",
     "saq": "a sweep finds and aborts it: a job has one try by default",

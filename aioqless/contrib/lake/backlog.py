@@ -27,7 +27,11 @@ async def read_backlog(client: Client) -> dict[str, pa.RecordBatch]:
     now = time.time()
     queues = await client.queues(count=_QUEUES)
     lags = await client.lags(*(each.name for each in queues))
-    workers = [each for each in await client.workers.counts() if each.alive is not False]
+    workers = [
+        each
+        for each in await client.workers.counts()
+        if each.alive or (each.alive is None and now - each.seen <= INTERVAL)
+    ]
     facts = await client.metrics.workers(*(each.name for each in workers))
     at = datetime.fromtimestamp(now, UTC)
     of_queues = [

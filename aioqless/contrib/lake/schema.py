@@ -245,7 +245,7 @@ BACKLOG: Final = _columns(
 
 WORKER_SNAPSHOT: Final = _columns(
     taken=(TIME, "When the snapshot was taken."),
-    worker=(TEXT, "The worker, if it is alive."),
+    worker=(TEXT, "The worker, if it is alive, or was seen in the last minute if it does not say."),
     host=(TEXT, "The name of its machine."),
     pid=(WHOLE, "The id of its process."),
     aioqless=(TEXT, "The version of aioqless."),
