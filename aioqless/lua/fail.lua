@@ -32,6 +32,6 @@ if worker == '' then dependency.unlink_all(jid) end
 if data then record.set_fields(jid, 'data', data) end
 failing.fail(job, group, message, worker, now)
 if redis.call('EXISTS', keys.failed_expiry()) == 1 then
-  notes.store('failed expired', nil, 1)
+  notes.store('failed expired')
 end
 return jid
