@@ -48,7 +48,7 @@ function agenda.perform(kind, about, now, most)
   elseif kind == 'set changed' then
     set_callbacks.react(about, now)
   elseif kind == 'failed expired' then
-    failed_expiry.prune(now)
+    failed_expiry.delete(about, now)
   end
   return 1
 end

@@ -138,8 +138,6 @@ function keys.on_failure() return ns .. ':x:on-failure' end
 function keys.failure_sweep() return ns .. ':x:failure-sweep' end
 -- S options that set the retention of a queue's or klass' ended jobs
 function keys.retention_rules() return ns .. ':x:retention-rules' end
--- Z failed jobs by when they are deleted, where a rule says so
-function keys.failed_expiry() return ns .. ':x:failed-expiry' end
 -- Z job sets, by name, with their numbers
 function keys.sets() return ns .. ':x:sets' end
 -- Z numbers of job sets by when their members are next compared with their states

@@ -15,6 +15,13 @@ function notes.store(kind, about)
   redis.call('ZADD', keys.agenda(), 0, notes.encode(kind, about))
 end
 
+-- Store it for later: a tick does it then. Another time replaces the one that it had.
+function notes.schedule(kind, about, due)
+  redis.call('ZADD', keys.agenda(), due, notes.encode(kind, about))
+end
+
+function notes.remove(kind, about) redis.call('ZREM', keys.agenda(), notes.encode(kind, about)) end
+
 -- A note as it is stored: the same text each time.
 function notes.encode(kind, about)
   return '{"kind":"' .. kind .. '","about":' .. cjson.encode(about) .. '}'
