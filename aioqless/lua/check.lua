@@ -41,7 +41,7 @@
 --                          if an operator made it forgotten.
 --   failed-count           of a day's failures, between none and all are still failed. Repair: set
 --                          to the nearer bound.
--- Dependencies, each stored on both sides. Those that deferred work will visit may be on one only.
+-- Dependencies, each stored on both sides. Those that a note is about may be on one only.
 --   held-by-nothing        a job in the state depends has dependencies. Repair: released.
 --   not-held               a job with dependencies is in that state. Repair: held; or, if it runs
 --                          or has ended, freed from them.
@@ -64,8 +64,8 @@
 --   paused-unlisted        a paused one is listed as such. Repair: listed.
 --   resting-not-paused     one that is listed as paused is paused. Repair: deleted.
 -- Keys that only we use
---   note-without-rest, rest-without-note   a note on deferred work and its jids exist together, and
---                                          the note can be parsed.
+--   note-without-rest, rest-without-note   a note on many jobs and their jids exist together,
+--                                          and each note can be parsed.
 --   answer-forever         an answer kept for repeated requests expires.
 --   skipped-forever        a person's skipped jobs expire, in a week.
 --   result-forever         a handler's result expires, in a day, unless others are to take it.
@@ -115,7 +115,7 @@
 -- @reads   *
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
--- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
+-- @writes  stats agenda noted_jids request result unique limit_running
 -- @writes  takers held_back rate_starts turns tenant bulk skipped steps with_steps output
 -- @writes  set set_reviews members
 -- @returns json                   {cursor, examined, found: [{problem, fixed, ...}], fixed}; the

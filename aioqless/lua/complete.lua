@@ -25,5 +25,4 @@ local state = completion.complete({
   result = result, durable = durable, data_keys = data_keys,
 })
 completion.flush(worker, now)
-if presence.has('deferred') then notes.add('deferred') end
 return state

@@ -18,5 +18,4 @@ local states = each(function(jid, queue, fence, data, next, delay, depends, resu
   })
 end)
 completion.flush(worker, now)
-if presence.has('deferred') then notes.add('deferred') end
 return states

@@ -31,7 +31,5 @@ if data_keys then key_changes.apply(job, key_changes.merge(job, data_keys), now)
 if worker == '' then dependency.unlink_all(jid) end
 if data then record.set_fields(jid, 'data', data) end
 failing.fail(job, group, message, worker, now)
-if redis.call('EXISTS', keys.failed_expiry()) == 1 then
-  notes.store('failed expired', nil, 1)
-end
+notes.find_stored(now)
 return jid

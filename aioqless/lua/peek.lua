@@ -9,7 +9,6 @@
 -- @present view.encode_many(answer)
 -- @returns json                   the jobs
 
-if presence.has('deferred') then dependents.run_deferred(now) end
 local wanted = math.min(count, constants.MAX_BATCH)
 if wanted == 0 then return {} end
 offset = offset or 0
@@ -23,4 +22,5 @@ if #jids < wanted then
     jids[#jids + 1] = jid
   end
 end
+if #jids < wanted then notes.find_stored(now) end
 return jids

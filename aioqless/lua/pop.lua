@@ -9,7 +9,7 @@
 -- @present view.encode_locked(answer, worker)
 -- @returns json                   the jobs
 
-if presence.has('deferred') then dependents.run_deferred(now) end
 local jids = pop.take(queue, worker, count, now)
+if #jids < count then notes.find_stored(now) end
 stats.flush(now)
 return jids

@@ -21,7 +21,6 @@ if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
 end
 call.pops_bulks, call.version = together, version
 local queues = rotation.read_queues(each)
-if presence.has('deferred') then dependents.run_deferred(now) end
 local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
 stats.flush(now)
 return job_row.remember(jids)

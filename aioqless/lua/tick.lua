@@ -1,6 +1,6 @@
 -- tick: put instances of recurring jobs with a cron expression, as the caller computed them.
 --
--- It also finds what killed clients have left to do for other jobs, and returns what is due next.
+-- It also finds notes that are due (lib/facts/notes.lua), and returns what is due next.
 --
 -- @arg     now      time
 -- @arg     offset   count?        number of due jobs to leave out, whose times the caller can't
@@ -20,7 +20,7 @@
 --                                 again, as in `due`, `moved`: those with an interval that were
 --                                 moved, {jid, former, next}, and the next `page` or null
 
-notes.find_stored()
+notes.find_stored(now)
 if page then recurring_review.run(page, now) end
 local made = cron_jobs.tick(each, now)
 cron_jobs.remove_orphans(now, offset or 0)

@@ -359,7 +359,8 @@ def _tail(command: Command) -> Iterator[str]:
     yield f"    redis.call('SET', keys.request(request_line), packed, 'EX', {seconds})"
     yield "  end"
     yield "end"
-    if _reaches(command, "notes.store") and command.name != "agenda":
+    says_so = _reaches(command, "notes.store") or _reaches(command, "notes.find_stored")
+    if says_so and command.name != "agenda":
         yield "if call.has_stored_notes or found and redis.call('EXISTS', keys.agenda()) == 1 then"
         time = "now and string.format('%.17g', now)" if "now" in command.names() else "nil"
         yield f"  return {{{_quoted(NOTED)}, {time} or '', {command.present}}}"

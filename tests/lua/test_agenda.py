@@ -103,3 +103,26 @@ async def test_failure_of_a_job_that_was_deleted_meanwhile_is_reacted_to(story: 
     await story.call("tick", now=4, batch=[])
     assert await state(story, jid) == "waiting"
     assert not await story.exists("j:a")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_dependents_beyond_the_first_portion_are_released_later(
+    story: Story, killed: bool
+) -> None:
+    await story.running("hub")
+    for number in range(500):
+        await story.put(f"j{number}", 2, depends=["hub"])
+    done = story.store.complete(jid="hub", worker="ann", queue="mail", now=3)
+    await (story.send_and_be_killed(done) if killed else done)
+    assert len(await story.scores("q:mail-work")) == (200 if killed else 400)
+    for _ in range(2):
+        await story.tick(4)
+    assert len(await story.scores("q:mail-work")) == 500
+    assert not await story.exists("x:agenda")
+
+
+async def test_pop_that_finds_too_few_jobs_looks_for_what_is_noted(story: Story) -> None:
+    call, jid, wanted = await policy(story)
+    await story.send_and_be_killed(call)
+    assert await story.pop(4, queue="elsewhere") == []
+    assert await state(story, jid) == wanted

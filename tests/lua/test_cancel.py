@@ -103,5 +103,5 @@ async def test_very_many_dependencies_of_a_canceled_job_are_unlinked_by_later_ca
     assert [
         key
         for key in await story.all_keys()
-        if "depend" in key or key.startswith("x:deferred-jids") or key == "x:deferred"
+        if "depend" in key or key.startswith("x:noted-jids") or key == "x:agenda"
     ] == []

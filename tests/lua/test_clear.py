@@ -59,7 +59,7 @@ async def test_job_is_cleared_with_all_dependents_in_any_order(
     assert await clear(story, "depends", "depends", "waiting") == (3, {})
     assert await clear(story, "waiting") == (1, {})
     assert [
-        key for key in await story.all_keys() if key.startswith(("j:", "q:", "x:deferred-jids"))
+        key for key in await story.all_keys() if key.startswith(("j:", "q:", "x:noted-jids"))
     ] == []
 
 

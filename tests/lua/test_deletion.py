@@ -214,7 +214,7 @@ async def test_pruned_job_leaves_only_a_result_with_a_longer_retention(
 async def test_pruned_failed_job_leaves_nothing(story: Story, archive: str) -> None:
     await story.configure(archive=archive, failed_history=100)
     await failed(story)
-    assert {"j:a", "f:typo", "failures", "x:failed-expiry"} <= (await left(story)).keys()
+    assert {"j:a", "f:typo", "failures", "x:agenda"} <= (await left(story)).keys()
     await story.failed("b", 200, 201, 202)
     await story.cancel("b")
     assert await left(story) == {}

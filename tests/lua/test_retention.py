@@ -3,6 +3,7 @@
 import pytest
 
 from aioqless.errors import InvalidArgument
+from tests.lua.check.all_states import note
 from tests.lua.story import Story
 
 
@@ -174,12 +175,24 @@ async def test_job_that_fails_again_in_a_queue_without_a_rule_is_kept(
         await story.put("a", 3, queue="post")
     else:
         await story.put("a", 3, queue="post")
-        await story.change("ZADD", "x:failed-expiry", 12, "a")
+        await story.change("ZADD", "x:agenda", 12, note("failed expired", "a"))
     queue = "mail" if way == "revive" else "post"
     assert await story.pop(4, queue=queue) == ["a"]
     await story.fail("a", 5)
     await story.failed("b", 90, 91, 100, queue="letters")
     assert await story.state("a") == "failed"
+
+
+async def test_tick_deletes_failed_jobs_whose_retention_is_over(story: Story) -> None:
+    await rule(story, "failed-history", 10)
+    for number in range(3):
+        await story.failed(f"j{number}", number, number, number + 2)
+    async with story.unchanged():
+        await story.tick(11)
+    await story.tick(13)
+    assert await story.items("f:typo") == ["j2"]
+    await story.tick(14)
+    assert not await story.exists("failures") and not await story.exists("x:agenda")
 
 
 async def test_failed_job_with_dependents_is_not_pruned(story: Story) -> None:

@@ -135,7 +135,7 @@ async def test_many_jobs_between_are_followed_in_portions(story: Story) -> None:
     for _ in range(12):
         await story.tick(11)
     assert await story.state("run") == "waiting"
-    assert not await story.exists("x:deferred-failures")
+    assert not await story.exists("x:agenda")
 
 
 async def test_deleted_job_leaves_no_trace(story: Story) -> None:
@@ -144,7 +144,7 @@ async def test_deleted_job_leaves_no_trace(story: Story) -> None:
     await story.fail("a", 11)
     await story.cancel("a", "b", "run")
     await story.tick(12)
-    assert [key for key in await story.all_keys() if "stuck" in key or "deferred" in key] == []
+    assert [key for key in await story.all_keys() if "stuck" in key or "noted" in key] == []
 
 
 @pytest.mark.parametrize("missing", [None, "done"])

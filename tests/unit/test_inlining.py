@@ -28,7 +28,7 @@ def test_key_with_simple_arguments_is_inlined(line: str, written: str) -> None:
     "line",
     [
         "keys.job(next(jids))",
-        "keys.deferred_jids(what .. ':' .. jid)",
+        "keys.noted_jids(what .. ':' .. jid)",
         "{work = keys.waiting}",
         "keys.job()",
         "mykeys.job(jid)",

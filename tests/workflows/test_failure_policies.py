@@ -189,7 +189,7 @@ async def test_many_dependents_are_handled_in_batches(
             return set(await states(client, *jids)) == {"failed"}
 
         await until(all_failed)
-    assert await client.redis.exists(f"{client.namespace}:x:deferred-failures") == 0
+    assert await client.redis.exists(f"{client.namespace}:x:agenda") == 0
     assert await client.check() == []
 
 

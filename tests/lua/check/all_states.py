@@ -11,6 +11,11 @@ TERMS = json.dumps({"unique": "k", "until": "done", "limits": [{"key": "k", "lim
 FREE_FIELDS = ["jid", "state", "worker", "priority", "expires", "retries", "remaining", "time"]
 
 
+def note(kind: str, about: str) -> str:
+    """Return a note as it is stored."""
+    return f'{{"kind":"{kind}","about":"{about}"}}'
+
+
 async def put_all_states(story: Story) -> None:
     """Put a job into every state, and a template."""
     await story.completed("done", tags=["x"])

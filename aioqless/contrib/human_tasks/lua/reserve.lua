@@ -13,12 +13,12 @@
 --                                 now}
 
 reservations.check_limit(limit)
-if presence.has('deferred') then dependents.run_deferred(now) end
 local current = reservations.find_current(queue, worker, now)
 local jid, skipped = current and current.jid
   or reservations.take_handed_over(queue, person, worker, limit, now), 0
 if not jid then
   jid, skipped = reservations.take_next(queue, person, worker, limit, now, again == 1)
 end
+if not jid then notes.find_stored(now) end
 stats.flush(now)
 return {jid or '', skipped}

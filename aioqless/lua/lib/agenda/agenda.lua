@@ -11,13 +11,10 @@ function agenda.run(now)
     local note = call.notes[done]
     if note.kind == 'completed' then
       dependents.release_all(note.about, now)
-      if presence.has('deferred') then dependents.run_deferred(now) end
     elseif note.kind == 'unblocked' then
       dependents.release(note.about, now)
     elseif note.kind == 'stuck' then
       dependents.release_stuck(note.about, now)
-    elseif note.kind == 'deferred' then
-      dependents.run_deferred(now)
     end
   end
   call.notes = nil
@@ -35,24 +32,24 @@ function agenda.run_stored(now)
     left = left - agenda.perform(note.kind, note.about, now, left)
     if call.notes then agenda.run(now) end
   until left <= 0
-  if redis.call('EXISTS', keys.agenda()) == 1 then
-    redis.call('PUBLISH', keys.ticks_channel(), '')
-  end
+  if notes.is_due(now) then redis.call('PUBLISH', keys.ticks_channel(), '') end
 end
 
 -- Return how many jobs it was about, at least 1.
 function agenda.perform(kind, about, now, most)
-  if kind == 'policies' then return failed_dependencies.run(now, most) end
-  if kind == 'orphans' then return calls.cancel_orphans(now) end
+  if kind == 'links' then return dependents.run(about, now, most) end
+  if kind == 'policies' then return failed_dependencies.run(about, now, most) end
   if kind == 'worker gone' then return lost_workers.put_back(about, now, most) end
-  if kind == 'failed' then
+  if kind == 'orphan' then
+    calls.cancel_orphan(about, now)
+  elseif kind == 'failed' then
     failure_reactions.react(about, now)
   elseif kind == 'child ended' then
     calls.end_child(about, now)
   elseif kind == 'set changed' then
     set_callbacks.react(about, now)
   elseif kind == 'failed expired' then
-    failed_expiry.prune(now)
+    failed_expiry.delete(about, now)
   end
   return 1
 end

@@ -2,8 +2,6 @@
 -- and the call's name with the child, and `called:` with how it has ended; a child's field
 -- `x-parent` names both.
 
-local PORTION = 100
-
 -- Put the child of a running job, once. Return how it has ended, if it has; else its jid.
 function calls.put(job, name, text, detach, now)
   local key = keys.steps(job.jid)
@@ -72,17 +70,10 @@ function calls.end_child(child, now)
   if child.drops_result then redis.call('UNLINK', keys.result(child.jid)) end
 end
 
--- Cancel children of jobs that were deleted, which may have children themselves: a bounded number
--- now. Return that number.
-function calls.cancel_orphans(now)
-  for _ = 1, PORTION do
-    local jid = redis.call('SPOP', keys.orphans())
-    if not jid then break end
-    local job = record.read(jid)
-    if job and job.state ~= 'complete' and redis.call('EXISTS', keys.dependents(jid)) == 0 then
-      cancellation.delete(job, false, now)
-    end
+-- Cancel a child of a job that was deleted; it may have children itself.
+function calls.cancel_orphan(jid, now)
+  local job = record.read(jid)
+  if job and job.state ~= 'complete' and redis.call('EXISTS', keys.dependents(jid)) == 0 then
+    cancellation.delete(job, false, now)
   end
-  if redis.call('EXISTS', keys.orphans()) == 1 then notes.store('orphans') end
-  return PORTION
 end

@@ -1,13 +1,13 @@
 -- dependents: release the jobs that waited for others.
 
--- Release the jobs that only waited for these completed ones; many of them are deferred. Most jobs
+-- Release the jobs that only waited for these completed ones; many of them are noted. Most jobs
 -- have no dependents.
 function dependents.release_all(jids, now)
   local sets = {}
   for i, jid in ipairs(jids) do sets[i] = keys.dependents(jid) end
   if redis.call('EXISTS', unpack(sets)) == 0 then return end
   local function release(jid) dependents.release(jid, now) end
-  for i, jid in ipairs(jids) do dependency.defer('release', jid, sets[i], release) end
+  for i, jid in ipairs(jids) do dependency.take_all('release', jid, sets[i], release) end
 end
 
 -- Move a job without any dependency left to its place in the queue, respecting a remembered delay.
@@ -38,7 +38,9 @@ function dependents.release_stuck(jid, now)
   end
 end
 
--- Release the jobs that earlier calls left.
-function dependents.run_deferred(now)
-  dependency.run_deferred(function(jid) dependents.release(jid, now) end)
+-- Release at most `most` more jobs `of` a note, or unlink dependencies; return their number, at
+-- least 1.
+function dependents.run(of, now, most)
+  return math.max(1,
+    dependency.run_portion(of, most, function(jid) dependents.release(jid, now) end))
 end

@@ -2,23 +2,10 @@
 
 local THROUGH_OTHERS = '2'  -- of x-cascade
 
--- Run deferred work for at most about `most` jobs; return their number.
-function failed_dependencies.run(now, most)
-  local count = 0
-  repeat
-    local done = failed_dependencies.run_next(now, most - count)
-    count = count + done
-  until done == 0 or count >= most
-  if redis.call('EXISTS', keys.deferred_failures()) == 1 then notes.store('policies') end
-  return math.max(1, count)
-end
-
--- Run a portion of the deferred work, at most `most` jobs. Return their number; 0: nothing is left.
-function failed_dependencies.run_next(now, most)
-  local of = redis.call('SRANDMEMBER', keys.deferred_failures())
-  if not of then return 0 end
+-- Do what follows for at most `most` of the jobs `of` a note; return their number, at least 1.
+function failed_dependencies.run(of, now, most)
   local what, jid = string.match(of, '^(%l+):%d+:(.*)$')
-  local others = redis.call('SPOP', keys.deferred_jids(of), most)
+  local others = redis.call('SPOP', keys.noted_jids(of), most)
   local stuck = what == 'stuck' and policies.is_stuck(jid)
   local holds = what == 'canceled' or redis.call('HGET', keys.job(jid), 'state') == 'failed'
   for _, other in ipairs(others) do
@@ -30,9 +17,7 @@ function failed_dependencies.run_next(now, most)
       failed_dependencies.apply(what, jid, other, now)
     end
   end
-  if redis.call('EXISTS', keys.deferred_jids(of)) == 0 then
-    redis.call('SREM', keys.deferred_failures(), of)
-  end
+  if redis.call('EXISTS', keys.noted_jids(of)) == 1 then notes.store('policies', of) end
   return math.max(1, #others)
 end
 
@@ -51,7 +36,7 @@ function failed_dependencies.set_stuck(jid, other, stuck, now)
   local after = redis.call('EXISTS', keys.stuck(jid))
   if after == 1 then notes.add('stuck', jid) end
   if after ~= before then
-    policies.defer('stuck', jid, keys.dependents(jid))
+    policies.note_all('stuck', jid, keys.dependents(jid))
     local set = f[3] and f[1] ~= 'run' and job_constraints.read_set(f[3])
     if set then members.hold(set, jid, after == 1, now) end
   end
@@ -69,7 +54,7 @@ function failed_dependencies.apply(what, cause, jid, now)
       notes.add('unblocked', jid)
     end
   elseif choice == 'cancel' or what == 'canceled' then
-    policies.defer('canceled', jid, keys.dependents(jid))
+    policies.note_all('canceled', jid, keys.dependents(jid))
     cancellation.delete(job)
   elseif choice == 'fail' then
     dependency.unlink_all(jid)

@@ -113,10 +113,8 @@ function keys.fence() return ns .. ':x:fence' end
 function keys.request(id) return ns .. ':x:request:' .. id end
 -- Z what follows from changes for other jobs (lib/facts/notes.lua), as JSON, by when it is due
 function keys.agenda() return ns .. ':x:agenda' end
--- S dependency work deferred to later calls
-function keys.deferred() return ns .. ':x:deferred' end
--- S the jids that such work is about
-function keys.deferred_jids(note) return ns .. ':x:deferred-jids:' .. note end
+-- S the jids that such a note is about, if they may be many
+function keys.noted_jids(of) return ns .. ':x:noted-jids:' .. of end
 -- Z queues by the first day that may have statistics
 function keys.stats_days() return ns .. ':x:stats-days' end
 -- Z queues by the first day that may have histograms
@@ -131,8 +129,6 @@ function keys.declarations() return ns .. ':x:declarations' end
 function keys.paused_recurring() return ns .. ':x:paused-recurring' end
 -- channel: `x:ticks` has an earlier first entry, or `x:agenda` has more to do
 function keys.ticks_channel() return ns .. ':x:ticks-changed' end
--- S if_dependency_fails policies to apply
-function keys.deferred_failures() return ns .. ':x:deferred-failures' end
 -- S dependencies that can't complete: they have failed, or failed ones hold them
 function keys.stuck(jid) return ns .. ':x:stuck:' .. jid end
 -- H by klass: since when its handler has declared what its failures put, and that as JSON; of the
@@ -142,8 +138,6 @@ function keys.on_failure() return ns .. ':x:on-failure' end
 function keys.failure_sweep() return ns .. ':x:failure-sweep' end
 -- S options that set the retention of a queue's or klass' ended jobs
 function keys.retention_rules() return ns .. ':x:retention-rules' end
--- Z failed jobs by when they are deleted, where a rule says so
-function keys.failed_expiry() return ns .. ':x:failed-expiry' end
 -- Z job sets, by name, with their numbers
 function keys.sets() return ns .. ':x:sets' end
 -- Z numbers of job sets by when their members are next compared with their states
@@ -170,8 +164,6 @@ function keys.steps(jid) return ns .. ':x:steps:' .. jid end
 function keys.with_steps() return ns .. ':x:with-steps' end
 -- stream of what a job's runs have emitted; expires
 function keys.output(jid) return ns .. ':x:output:' .. jid end
--- S children of deleted jobs, which must be canceled
-function keys.orphans() return ns .. ':x:orphans' end
 -- Z jobs of a queue that gather for a bulk, by their score in `-work`
 function keys.bulk(queue, key) return ns .. ':x:bulk:' .. #queue .. ':' .. queue .. ':' .. key end
 -- T when a unique key expires, if ever, and the jid of its holder

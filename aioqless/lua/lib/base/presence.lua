@@ -2,13 +2,12 @@
 -- asks for all of them.
 
 -- Whether there is such a key: config (options that differ from the defaults), tracked, paused,
--- retention_rules, deferred.
+-- retention_rules.
 function presence.has(name)
   if not call.found_keys then
     -- All but `config` are named twice, so that the count tells when it is the only one.
     local count = redis.call('EXISTS', keys.config(), keys.tracked(), keys.tracked(), keys.paused(),
-      keys.paused(), keys.retention_rules(), keys.retention_rules(), keys.deferred(),
-      keys.deferred())
+      keys.paused(), keys.retention_rules(), keys.retention_rules())
     call.found_keys = count < 2 and {config = count == 1} or presence.read_each()
   end
   return call.found_keys[name]
@@ -20,11 +19,5 @@ function presence.read_each()
     tracked = redis.call('EXISTS', keys.tracked()) == 1,
     paused = redis.call('EXISTS', keys.paused()) == 1,
     retention_rules = redis.call('EXISTS', keys.retention_rules()) == 1,
-    deferred = redis.call('EXISTS', keys.deferred()) == 1,
   }
-end
-
--- This call has created such a key.
-function presence.add(name)
-  if call.found_keys then call.found_keys[name] = true end
 end

@@ -1,4 +1,4 @@
--- dependency_links: check dependencies, which both sides store, and the notes on deferred work.
+-- dependency_links: check dependencies, which both sides store, and the notes on them.
 
 local MOST_NOTES = 10
 
@@ -8,11 +8,11 @@ function dependency_links.read_state(jid)
     or (redis.call('EXISTS', keys.job(jid)) == 1 and '' or nil)
 end
 
--- Whether deferred work of `jid` will yet visit `other`. (If there are more notes than this reads,
--- the repair comes before the deferred work: no harm.)
-function dependency_links.is_deferred(what, jid, other)
+-- Whether a note of `jid` is about `other`. (If there are more notes than this reads, the repair
+-- comes before what is noted: no harm.)
+function dependency_links.is_noted(what, jid, other)
   for number = 1, MOST_NOTES do
-    if redis.call('SISMEMBER', keys.deferred_jids(what .. ':' .. number .. ':' .. jid),
+    if redis.call('SISMEMBER', keys.noted_jids(what .. ':' .. number .. ':' .. jid),
       other) == 1 then
       return true
     end
@@ -49,15 +49,15 @@ function dependency_links.check_dependency(jid, state, other, now)
   local others = dependency_links.read_state(other)
   if not state then
     problem = 'dependency-without-job'
-  elseif not others and dependency_links.is_deferred('canceled', other, jid) then
+  elseif not others and dependency_links.is_noted('canceled', other, jid) then
     return
   elseif other == jid
     or (not others or others == 'complete')
-    and not dependency_links.is_deferred('release', other, jid) then
+    and not dependency_links.is_noted('release', other, jid) then
     problem = 'dependency-satisfied'
   elseif others and others ~= 'complete'
     and redis.call('SISMEMBER', keys.dependents(other), jid) == 0
-    and not dependency_links.is_deferred('release', other, jid) then
+    and not dependency_links.is_noted('release', other, jid) then
     findings.add('one-sided', {jid = jid, dependency = other},
       function() redis.call('SADD', keys.dependents(other), jid) end)
   end
@@ -72,7 +72,7 @@ end
 function dependency_links.check_dependents(here, jid)
   return key_entries.scan_members(here, 'SSCAN', function(other)
     if redis.call('SISMEMBER', keys.dependencies(other), jid) == 1
-      or dependency_links.is_deferred('unlink', other, jid) then
+      or dependency_links.is_noted('unlink', other, jid) then
       return
     end
     findings.add('one-sided', {jid = other, dependency = jid}, function()
@@ -87,30 +87,30 @@ function dependency_links.check_dependents(here, jid)
   end)
 end
 
--- A note that can't be parsed would break deferred work in all future calls.
-function dependency_links.is_readable(note) return string.find(note, '^%l+:%d+:.') ~= nil end
+-- The kind of the note whose set of jids has this name; nil if it can't be parsed.
+function dependency_links.find_kind(of)
+  local what = string.match(of, '^(%l+):%d+:.')
+  return what and (what == 'release' or what == 'unlink') and 'links' or what and 'policies'
+end
 
-function dependency_links.check_notes(here)
-  return key_entries.scan_members(here, 'SSCAN', function(note)
-    if dependency_links.is_readable(note)
-      and redis.call('EXISTS', keys.deferred_jids(note)) == 1 then
+function dependency_links.check_agenda(here)
+  return key_entries.scan_members(here, 'ZSCAN', function(text)
+    local note = json.parse_object(text)
+    local of = (note.kind == 'links' or note.kind == 'policies') and tostring(note.about)
+    if note.kind and not of or of and dependency_links.find_kind(of) == note.kind
+      and redis.call('EXISTS', keys.noted_jids(of)) == 1 then
       return
     end
-    findings.add('note-without-rest', {note = note},
-      function() redis.call('SREM', here.key, note) end)
+    findings.add('note-without-rest', {note = text}, key_entries.remove(here, text))
   end)
 end
 
-function dependency_links.check_deferred_jids(here, note)
-  if not dependency_links.is_readable(note) then
-    findings.add('rest-without-note', {note = note}, function() redis.call('UNLINK', here.key) end)
-  else
-    local notes = (string.find(note, '^release:') or string.find(note, '^unlink:'))
-      and keys.deferred() or keys.deferred_failures()
-    if redis.call('SISMEMBER', notes, note) == 0 then
-      findings.add('rest-without-note', {note = note},
-        function() redis.call('SADD', notes, note) end)
-    end
+function dependency_links.check_noted_jids(here, of)
+  local kind = dependency_links.find_kind(of)
+  if not kind then
+    findings.add('rest-without-note', {note = of}, function() redis.call('UNLINK', here.key) end)
+  elseif not redis.call('ZSCORE', keys.agenda(), notes.encode(kind, of)) then
+    findings.add('rest-without-note', {note = of}, function() notes.store(kind, of) end)
   end
   return 1
 end

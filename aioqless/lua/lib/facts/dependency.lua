@@ -24,7 +24,7 @@ function dependency.unlink(jid, jids)
     if was_stuck then redis.call('SREM', keys.stuck(jid), other) end
   end
   if was_stuck and redis.call('EXISTS', keys.stuck(jid)) == 0 then
-    policies.defer('stuck', jid, keys.dependents(jid))
+    policies.note_all('stuck', jid, keys.dependents(jid))
   end
 end
 
@@ -53,34 +53,35 @@ function dependency.check_missing(choice, jids, known)
   end
 end
 
--- Drop all dependencies of a job; many of them are deferred to later calls.
+-- Drop all dependencies of a job; many of them in later calls.
 function dependency.unlink_all(jid)
   if redis.call('EXISTS', keys.dependencies(jid)) == 0 then return end
   if redis.call('UNLINK', keys.stuck(jid)) == 1 then
-    policies.defer('stuck', jid, keys.dependents(jid))
+    policies.note_all('stuck', jid, keys.dependents(jid))
   end
-  dependency.defer('unlink', jid, keys.dependencies(jid))
+  dependency.take_all('unlink', jid, keys.dependencies(jid))
 end
 
--- Take a whole set away from its job, process a portion, and store what is left. That has a number,
+-- Take a whole set away from its job, process a portion, and note what is left. That has a number,
 -- since the job may come back and leave another set before the first is finished. `release`: what
 -- is done with a job that no longer waits for this one.
-function dependency.defer(what, jid, from, release)
+function dependency.take_all(what, jid, from, release)
   if redis.call('EXISTS', from) == 0 then return end
   local number = 1
   while redis.call('RENAMENX', from,
-    keys.deferred_jids(what .. ':' .. number .. ':' .. jid)) == 0 do
+    keys.noted_jids(what .. ':' .. number .. ':' .. jid)) == 0 do
     number = number + 1
   end
   dependency.run_portion(what .. ':' .. number .. ':' .. jid, PORTION, release)
 end
 
--- Run a portion of the stored work `of` some job, within the bounds of this call; return the number
--- of jobs. Pairs that have been linked again since are left alone.
+-- Process a portion `of` such a set, within the bounds of this call; return the number of jobs.
+-- Pairs that have been linked again since are left alone.
 function dependency.run_portion(of, most, release)
   local what, jid = string.match(of, '^(%l+):%d+:(.*)$')
   local left = call.releases_left or MOST_RELEASES
-  local others = redis.call('SPOP', keys.deferred_jids(of), math.min(most, left))
+  most = math.min(most, left)
+  local others = redis.call('SPOP', keys.noted_jids(of), most)
   call.releases_left = left - #others
   for _, other in ipairs(others) do
     if what == 'release' and redis.call('SISMEMBER', keys.dependents(jid), other) == 0 then
@@ -90,21 +91,8 @@ function dependency.run_portion(of, most, release)
       redis.call('SREM', keys.dependents(other), jid)
     end
   end
-  if redis.call('EXISTS', keys.deferred_jids(of)) == 1 then
-    redis.call('SADD', keys.deferred(), of)
-    presence.add('deferred')
-  else
-    redis.call('SREM', keys.deferred(), of)
+  if #others == most and redis.call('EXISTS', keys.noted_jids(of)) == 1 then
+    notes.store('links', of)
   end
   return #others
-end
-
--- Run work that earlier calls stored.
-function dependency.run_deferred(release)
-  local most = PORTION
-  while most > 0 and (call.releases_left or MOST_RELEASES) > 0 do
-    local of = redis.call('SRANDMEMBER', keys.deferred())
-    if not of then return end
-    most = most - math.max(1, dependency.run_portion(of, most, release))
-  end
 end

@@ -28,7 +28,7 @@ end
 -- Undo what counts a job as failed: its expiry, and the counter of the day and queue that it failed
 -- in, if still kept.
 function failures.stop_counting(job)
-  redis.call('ZREM', keys.failed_expiry(), job.jid)
+  notes.remove('failed expired', job.jid)
   local when = tonumber(json.parse_object(job.failure).when)
   if when and stats.read_count(job.queue, when, 'failed') > 0 then
     stats.count(job.queue, when, 'failed', -1)

@@ -9,13 +9,28 @@ function notes.add(kind, about)
 end
 
 -- Store it: the client that made this call sends `agenda` next, or a tick does it if that was
--- killed. `due`: when, if not at once.
-function notes.store(kind, about, due)
+-- killed. The same note is stored once.
+function notes.store(kind, about)
   call.has_stored_notes = true
-  redis.call('ZADD', keys.agenda(), due or 0, cjson.encode({kind = kind, about = about}))
+  redis.call('ZADD', keys.agenda(), 0, notes.encode(kind, about))
 end
 
--- Look for what clients have left that were killed: the reply of this call says it.
-function notes.find_stored()
-  call.has_stored_notes = redis.call('EXISTS', keys.agenda()) == 1
+-- Store it for later: a tick does it then. Another time replaces the one that it had.
+function notes.schedule(kind, about, due)
+  redis.call('ZADD', keys.agenda(), due, notes.encode(kind, about))
 end
+
+function notes.remove(kind, about) redis.call('ZREM', keys.agenda(), notes.encode(kind, about)) end
+
+-- A note as it is stored: the same text each time.
+function notes.encode(kind, about)
+  return '{"kind":"' .. kind .. '","about":' .. cjson.encode(about) .. '}'
+end
+
+-- Look for what is due, and was left by clients that were killed or by calls that had enough to do:
+-- the reply of this call says it.
+function notes.find_stored(now)
+  if notes.is_due(now) then call.has_stored_notes = true end
+end
+
+function notes.is_due(now) return redis.call('ZCOUNT', keys.agenda(), '-inf', now) > 0 end

@@ -32,7 +32,7 @@ function policies.mark_dependencies(jid, choice)
     else
       local state = redis.call('HGET', keys.job(other), 'state')
       if state then redis.call('HSETNX', keys.job(other), 'x-cascade', DIRECT) end
-      if state == 'failed' then policies.defer('failed', other, keys.dependents(other)) end
+      if state == 'failed' then policies.note_all('failed', other, keys.dependents(other)) end
     end
   end
 end
@@ -43,9 +43,9 @@ function policies.mark_through(jid)
   local f = redis.call('HMGET', keys.job(jid), 'state', 'x-cascade')
   if f[1] and f[2] ~= THROUGH_OTHERS then
     record.set_fields(jid, 'x-cascade', THROUGH_OTHERS)
-    policies.defer('mark', jid, keys.dependencies(jid))
+    policies.note_all('mark', jid, keys.dependencies(jid))
   end
-  if f[1] and policies.is_stuck(jid) then policies.defer('stuck', jid, keys.dependents(jid)) end
+  if f[1] and policies.is_stuck(jid) then policies.note_all('stuck', jid, keys.dependents(jid)) end
 end
 
 -- Dependencies were added to a job.
@@ -55,25 +55,24 @@ function policies.follow_links(jid)
   if choice then policies.mark_dependencies(jid, choice) end
 end
 
--- A job that is marked has failed: defer what follows for its dependents.
+-- A job that is marked has failed: note what follows for its dependents.
 function policies.note_failure(jid, mark)
-  policies.defer('failed', jid, keys.dependents(jid))
-  if mark == THROUGH_OTHERS then policies.defer('stuck', jid, keys.dependents(jid)) end
+  policies.note_all('failed', jid, keys.dependents(jid))
+  if mark == THROUGH_OTHERS then policies.note_all('stuck', jid, keys.dependents(jid)) end
 end
 
 -- A failed job is to run again.
 function policies.note_retry(jid)
   if redis.call('HGET', keys.job(jid), 'x-cascade') ~= THROUGH_OTHERS then return end
-  policies.defer('stuck', jid, keys.dependents(jid))
+  policies.note_all('stuck', jid, keys.dependents(jid))
 end
 
--- Defer work on a set of jobs: to apply the policies after `jid` has failed, or was canceled since
--- another one has; to tell them whether it is stuck; to mark them.
-function policies.defer(what, jid, others)
+-- Note what follows for a set of jobs: to apply the policies after `jid` has failed, or was
+-- canceled since another one has; to tell them whether it is stuck; to mark them.
+function policies.note_all(what, jid, others)
   local of = what .. ':1:' .. jid
-  if redis.call('SUNIONSTORE', keys.deferred_jids(of), keys.deferred_jids(of), others) > 0 then
-    redis.call('SADD', keys.deferred_failures(), of)
-    notes.store('policies')
+  if redis.call('SUNIONSTORE', keys.noted_jids(of), keys.noted_jids(of), others) > 0 then
+    notes.store('policies', of)
   end
 end
 

@@ -23,10 +23,10 @@ end
 function retention.schedule_failed(job, now)
   local own = retention.find_rule('failed', job)
   if own then
-    redis.call('ZADD', keys.failed_expiry(), now + own, job.jid)
+    notes.schedule('failed expired', job.jid, now + own)
   elseif presence.has('retention_rules') then
     -- A peer may have failed it again after it expired elsewhere.
-    redis.call('ZREM', keys.failed_expiry(), job.jid)
+    notes.remove('failed expired', job.jid)
   end
 end
 

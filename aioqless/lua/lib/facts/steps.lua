@@ -63,13 +63,9 @@ function steps.read_child(entry) return json.parse_object(steps.read_value(entry
 
 -- A job with steps is deleted: note the jobs that it has called: they are canceled.
 function steps.note_orphans(jid)
-  local entries, found = redis.call('HGETALL', keys.steps(jid)), false
+  local entries = redis.call('HGETALL', keys.steps(jid))
   for i = 1, #entries, 2 do
     local child = string.find(entries[i], '^call:') and steps.read_child(entries[i + 1])
-    if child and not child.detach then
-      redis.call('SADD', keys.orphans(), child.jid)
-      found = true
-    end
+    if child and not child.detach then notes.store('orphan', child.jid) end
   end
-  if found then notes.store('orphans') end
 end

@@ -114,7 +114,7 @@ end
 -- Cancel a member that has not ended. Jobs that depend on it never run: they are canceled as well.
 function job_sets.cancel(set, jid, place, now, actor)
   if members.compare(set, jid, place, now) ~= place then return false end
-  policies.defer('canceled', jid, keys.dependents(jid))
+  policies.note_all('canceled', jid, keys.dependents(jid))
   cancellation.delete(record.read(jid), false, now, actor)
   return true
 end
