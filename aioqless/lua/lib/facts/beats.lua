@@ -25,7 +25,7 @@ function beats.record(worker, process, queues, after, now, found)
   local is_same = former.id == id
   if former.id and not is_same and kept[4] ~= 'released' then
     if kept[4] then
-      notes.find_stored()
+      notes.find_stored(now)
     elseif after and string.find(after, former.id, 1, true) or silent > beats.timeout() then
       found[1] = beats.note_gone(worker)
     else
