@@ -41,7 +41,7 @@ async def test_jobs_of_a_killed_worker_run_again_within_20_seconds_in_another(
         async with start() as second:
             first.process.kill()
             await until(lambda: second.logged("job.started"), 40)
-            (line,) = second.logged("worker.recovered")
+            (line,) = await until(lambda: second.logged("worker.recovered"))
             assert line["jobs"] == 1
             job = await client.jobs.get("a")
             assert job and job.remaining == 1

@@ -10,7 +10,7 @@ async def test_put_and_run_of_a_job_are_traced(redis_url: str) -> None:
     assert put.commands == {"put"}
     assert stored.commands == {"pop_many", "complete_many"}
     names = {(function.file, function.name) for function in put.functions}
-    assert {("client/client.py", "put"), ("client/put.py", "encode_job")} <= names
+    assert {("client/client.py", "put"), ("client/new_job.py", "encode_job")} <= names
     names = {(function.file, function.name) for function in stored.functions}
     assert {("worker/outcome.py", "outcome_of"), ("worker/outcome_writer.py", "store")} <= names
     assert not {file for file, _ in names if file in ("worker/scheduler.py", "client/client.py")}
