@@ -51,8 +51,8 @@ def install_worker_handlers(worker: AnyWorker, timer: ShutdownTimer, *, supervis
     """Install the signal handlers of a worker process.
 
     SIGTERM, SIGINT: graceful shutdown; at the second one, exit immediately: other workers run its
-    jobs when they find that it is gone. Under a supervisor only the supervisor does that, since the
-    second signal may be the first one, passed on.
+    jobs after `worker-timeout`. Under a supervisor only the supervisor does that, since the second
+    signal may be the first one, passed on.
     SIGUSR1: dump the stacks of running jobs. SIGUSR2: pause. SIGCONT: resume. SIGHUP: log that only
     a supervisor restarts processes.
     """

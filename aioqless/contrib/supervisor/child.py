@@ -64,7 +64,7 @@ class Child:
 
     @classmethod
     async def start(cls, number: int, command: ProcessCommand, paused: bool, after: str) -> Self:
-        """Start a process; `after`: the ids of those that had this number.
+        """Start a process; `after`: ids of ended processes that had this number.
 
         It has a process group of its own: Ctrl-C at the terminal goes to the supervisor alone,
         which passes it on once.

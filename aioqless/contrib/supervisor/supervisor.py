@@ -137,7 +137,7 @@ class Supervisor:
     def kill(self, exit_code: int) -> None:
         """End every process immediately, and let `run` return `exit_code`.
 
-        Other workers run their jobs when they find that these are gone.
+        Other workers run their jobs after `worker-timeout`.
         """
         self._exit_code = exit_code
         self.stop()

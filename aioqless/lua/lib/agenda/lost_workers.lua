@@ -1,4 +1,4 @@
--- lost_workers: put the jobs of a worker that is gone back into their queues.
+-- lost_workers: put the jobs of a worker that has died back into their queues.
 
 -- Put back the next jobs of such a worker, at most `most`; return how many there were. This uses no
 -- retry, but a job that was lost more often than it has retries, or than `max-lost`, fails: it may
