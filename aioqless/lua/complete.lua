@@ -19,10 +19,11 @@
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 
+local ended = completion.begin()
 local state = completion.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
   depends = depends, fence = fence,
   result = result, durable = durable, data_keys = data_keys,
-})
-completion.flush(worker, now)
+}, ended)
+completion.flush(ended, worker, now)
 return state

@@ -9,13 +9,14 @@
 -- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
 
+local ended = completion.begin()
 local states = each(function(jid, queue, fence, data, next, delay, depends, result, durable,
     data_keys)
   return completion.complete({
     jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
     depends = depends, fence = fence,
     result = result, durable = durable, data_keys = data_keys,
-  })
+  }, ended)
 end)
-completion.flush(worker, now)
+completion.flush(ended, worker, now)
 return states

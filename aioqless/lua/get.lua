@@ -5,4 +5,4 @@
 -- @role    producer
 -- @returns json                   the job; null if there is none
 
-return view.encode(jid)
+return view.encode(jid, 1)

@@ -13,7 +13,7 @@ local wanted = math.min(count, constants.MAX_BATCH)
 if wanted == 0 then return {} end
 offset = offset or 0
 local lapsed = redis.call('ZCOUNT', keys.locks(queue), '-inf', now)
-pop.prepare(queue, now, math.min(offset + wanted - lapsed, constants.MAX_BATCH))
+pop.prepare(queue, now, math.min(offset + wanted - lapsed, constants.MAX_BATCH), {})
 local jids = listing.read_page(keys.locks(queue), 0, lapsed, offset, wanted)
 local from = math.max(0, offset - lapsed)
 if #jids < wanted then

@@ -9,7 +9,7 @@
 -- @present view.encode_locked(answer, worker)
 -- @returns json                   the jobs
 
-local jids = pop.take(queue, worker, count, now)
+local jids = pop.take(queue, {worker = worker}, count, now)
 if #jids < count then notes.find_stored(now) end
 stats.flush(now)
 return jids

@@ -19,8 +19,8 @@ local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_ord
 if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
   errors.bad_argument('order', order, 'must be ordered, rotation or waiting')
 end
-call.pops_bulks, call.version = together, version
+local by = {worker = worker, version = version, takes_bulks = together}
 local queues = rotation.read_queues(each)
-local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
+local jids = take(queues, by, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
 stats.flush(now)
 return job_row.remember(jids)

@@ -21,8 +21,8 @@
 --                                 moved, {jid, former, next}, and the next `page` or null
 
 notes.find_stored(now)
-if page then recurring_review.run(page, now) end
+local review = page and recurring_review.run(page, now)
 local made = cron_jobs.tick(each, now)
 cron_jobs.remove_orphans(now, offset or 0)
 steps.sweep(now)
-return made
+return {made = made, review = review}

@@ -19,9 +19,8 @@
 if word == 'list' then
   local jobs, expired = {}, {}
   local tracked = redis.call('ZRANGE', keys.tracked(), -constants.MAX_BATCH, -1)
-  view.limit_lists(#tracked)
   for _, each_jid in ipairs(tracked) do
-    local job = view.encode(each_jid)
+    local job = view.encode(each_jid, #tracked)
     if job then jobs[#jobs + 1] = job else expired[#expired + 1] = each_jid end
   end
   return '{"jobs":' .. json.list(jobs) .. ',"expired":' .. json.texts(expired) .. '}'

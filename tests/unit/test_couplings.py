@@ -20,7 +20,7 @@ from aioqless.store.script_composer import compose
 LONGEST_LIBRARY = 400  # lines
 LARGEST_SCRIPT = 118_000  # characters
 ALL_SCRIPTS = 3_300_000
-FIELDS_OF_CALL = 46
+FIELDS_OF_CALL = 15
 OWN_KEYS = 42
 OWN_JOB_FIELDS = 28
 

@@ -12,63 +12,72 @@ local DEFAULTS = {
   ['max-job-history'] = constants.JOB_HISTORY,
   ['max-lost'] = 0,
   ['worker-timeout'] = constants.WORKER_TIMEOUT,
+  ['archive'] = 'off',
+  ['archive-length'] = 1000000,
+  ['archive-when-full'] = 'hold',
+  ['archive-data'] = 0,
 }
 
 -- The options that commands read most; all of them are read in one call, at the first use of any.
-local NUMBERS = {
+local COMMON = {
   'grace-period', 'stats-history', 'histogram-history', 'jobs-history-count', 'jobs-history',
-  'max-worker-age', 'max-job-history', 'max-lost', 'archive',
+  'max-worker-age', 'max-job-history', 'max-lost', 'archive', 'archive-length',
+  'archive-when-full', 'archive-data',
 }
 
--- One of NUMBERS; a value that isn't a number counts as unset, except for `archive`: `on`, or
--- anything else.
-function config.number(option)
-  if not call.config_numbers then
-    call.config_numbers = presence.has('config') and config.read_numbers() or DEFAULTS
-  end
-  return call.config_numbers[option]
+-- What this call has read: all of COMMON, and by `queue ` and its name the options of a queue.
+function config.known()
+  call.options = call.options or config.read_common()
+  return call.options
+end
+
+-- One of COMMON; what should be a number and isn't counts as unset.
+function config.common(option)
+  if presence.has('config') then return config.known()[option] end
+  return DEFAULTS[option]
 end
 
 -- For how many seconds completed jobs are kept, how many of them, and for how many seconds a worker
 -- without any call is known. Most calls find no options; then these need no table of defaults.
 function config.jobs_history()
-  return presence.has('config') and config.number('jobs-history') or constants.JOBS_HISTORY
+  return presence.has('config') and config.common('jobs-history') or constants.JOBS_HISTORY
 end
 
 function config.jobs_history_count()
-  return presence.has('config') and config.number('jobs-history-count')
+  return presence.has('config') and config.common('jobs-history-count')
     or constants.JOBS_HISTORY_COUNT
 end
 
 function config.max_worker_age()
-  return presence.has('config') and config.number('max-worker-age') or constants.MAX_WORKER_AGE
+  return presence.has('config') and config.common('max-worker-age') or constants.MAX_WORKER_AGE
 end
 
-function config.read_numbers()
-  local values = redis.call('HMGET', keys.config(), unpack(NUMBERS))
+function config.read_common()
+  local values = redis.call('HMGET', keys.config(), unpack(COMMON))
   local read = {}
-  for i, option in ipairs(NUMBERS) do
-    read[option] = tonumber(values[i]) or DEFAULTS[option] or values[i]
+  for i, option in ipairs(COMMON) do
+    local default = DEFAULTS[option]
+    read[option] = type(default) == 'string' and values[i] or tonumber(values[i]) or default
   end
   return read
 end
 
 function config.queue(queue)
-  local known = call.queue_options or {}
-  call.queue_options = known
-  known[queue] = known[queue] or config.read_queue(queue)
-  return known[queue]
+  local known, name = config.known(), 'queue ' .. queue
+  known[name] = known[name] or config.read_queue(queue)
+  return known[name]
 end
 
 -- Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
 function config.read_queue(queue)
   local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue,
-    'heartbeat', queue .. '-max-concurrency', queue .. '-rate-limit')
+    'heartbeat', queue .. '-max-concurrency', queue .. '-rate-limit', queue .. '-max-length')
   return {
     heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3])
       or DEFAULTS.heartbeat,
     max_concurrency = tonumber(values[4]) or 0,
     rate = values[5] and config.parse_rate(values[5]),
+    max_length = tonumber(values[6]) or 0,
   }
 end
 
@@ -82,6 +91,11 @@ function config.max_concurrency(queue)
   return presence.has('config') and config.queue(queue).max_concurrency or 0
 end
 
+-- The maximum number of jobs in this queue; 0: no limit.
+function config.max_length(queue)
+  return presence.has('config') and config.queue(queue).max_length or 0
+end
+
 -- The rate limit of this queue, if any.
 function config.rate(queue) return presence.has('config') and config.queue(queue).rate end
 
@@ -89,11 +103,6 @@ function config.rate(queue) return presence.has('config') and config.queue(queue
 function config.stored_name(option)
   return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat'))
 end
-
-local ARCHIVE = {
-  ['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold',
-  ['archive-data'] = 0,
-}
 
 local STEPS = {['max-steps'] = 1000, ['max-steps-size'] = 16777216}
 
@@ -105,31 +114,17 @@ function config.steps_limits()
     tonumber(values[2]) or STEPS['max-steps-size']
 end
 
--- The options of the archive.
-function config.archive_settings()
-  if not call.archive_settings then
-    local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length',
-      'archive-data')
-    call.archive_settings = {
-      when_full = values[1] or ARCHIVE['archive-when-full'],
-      length = tonumber(values[2]) or ARCHIVE['archive-length'],
-      data = tonumber(values[3]) or ARCHIVE['archive-data'],
-    }
-  end
-  return call.archive_settings
-end
-
 -- JSON: the value, else the default, else nil.
 function config.get(option)
   local name = config.stored_name(option)
   local set = redis.call('HMGET', keys.config(), name, option)
-  local value = set[1] or set[2] or DEFAULTS[name] or ARCHIVE[name] or STEPS[name]
+  local value = set[1] or set[2] or DEFAULTS[name] or STEPS[name]
   return value and cjson.encode(value) or nil
 end
 
 function config.get_all()
   local all = {}
-  for _, defaults in ipairs({DEFAULTS, ARCHIVE, STEPS}) do
+  for _, defaults in ipairs({DEFAULTS, STEPS}) do
     for option, value in pairs(defaults) do all[option] = value end
   end
   local set = redis.call('HGETALL', keys.config())

@@ -2,8 +2,8 @@
 
 -- Cached, since a batch formats most of its numbers many times.
 function json.number(number)
-  local texts = call.number_texts or {}
-  call.number_texts = texts
+  local texts = call.texts or {}
+  call.texts = texts
   local text = texts[number]
   if not text then
     text = json.format_number(number)

@@ -68,12 +68,7 @@ function record.require_held(jid, worker, fence, read)
 end
 
 -- Seconds as live clients write the field `time`.
-function record.format_time(seconds)
-  if seconds ~= call.formatted_time then
-    call.formatted_time, call.formatted_text = seconds, string.format('%.20f', seconds)
-  end
-  return call.formatted_text
-end
+function record.format_time(seconds) return string.format('%.20f', seconds) end
 
 function record.set_fields(jid, ...) redis.call('HSET', keys.job(jid), ...) end
 

@@ -5,13 +5,14 @@
 function flows.read(each, now)
   local flow = {}
   local ahead = {}  -- the number of this call's earlier jobs by queue, not put yet
-  local known, kept = {}, nil  -- the jids of this call's earlier jobs
+  local known, claimed, kept = {}, {}, nil  -- the jids of this call's earlier jobs
   local checked = each(function(queue, jid, klass, data, delay, options)
     if options.if_dependency_fails then policies.check(options.if_dependency_fails) end
     dependency.check_not_itself(jid, options.depends or {})
     if options.missing then dependency.check_missing(options.missing, options.depends, known) end
     if options.constraints then
-      kept = kept or stored_constraints.find_conflict_of_flow(options.constraints, jid, now)
+      kept = kept
+        or stored_constraints.find_conflict_of_flow(options.constraints, jid, claimed, now)
     end
     if redis.call('SCARD', keys.dependencies(jid)) > constants.MAX_BATCH then
       errors.bad_argument('jid', jid, 'has too many dependencies to be put again')

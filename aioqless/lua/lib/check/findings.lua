@@ -1,7 +1,7 @@
 -- findings: the problems that a check found, and whether they were repaired.
 
 function findings.begin(resolve)
-  call.found, call.fixed, call.resolving, call.counted = {}, 0, resolve, {}
+  call.found, call.resolving = {}, resolve
 end
 
 function findings.is_resolving() return call.resolving and true end
@@ -10,23 +10,27 @@ function findings.is_resolving() return call.resolving and true end
 function findings.add(problem, about, fix)
   about.problem, about.fixed = problem, (call.resolving and fix) and true or false
   call.found[#call.found + 1] = about
-  if about.fixed then
-    fix()
-    call.fixed = call.fixed + 1
-  end
+  if about.fixed then fix() end
 end
 
 -- Count a job that has a problem without a repair; `about` names one of them.
 function findings.count(problem, about)
-  local counted = call.counted[problem] or about
-  counted.problem, counted.fixed, counted.jobs = problem, false, (counted.jobs or 0) + 1
-  call.counted[problem] = counted
+  for _, other in ipairs(call.found) do
+    if other.problem == problem then
+      other.jobs = other.jobs + 1
+      return
+    end
+  end
+  about.jobs = 1
+  findings.add(problem, about)
 end
 
 function findings.reply(cursor, examined)
-  local found = call.found
-  for _, about in pairs(call.counted) do found[#found + 1] = about end
-  for i, about in ipairs(found) do found[i] = cjson.encode(about) end
+  local encoded, fixed = {}, 0
+  for i, about in ipairs(call.found) do
+    encoded[i] = cjson.encode(about)
+    if about.fixed then fixed = fixed + 1 end
+  end
   return '{"cursor":' .. cjson.encode(cursor) .. ',"examined":' .. examined .. ',"found":'
-    .. json.list(found) .. ',"fixed":' .. call.fixed .. '}'
+    .. json.list(encoded) .. ',"fixed":' .. fixed .. '}'
 end

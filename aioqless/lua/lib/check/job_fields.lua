@@ -82,12 +82,10 @@ function job_fields.find_default(jid, job, places, name, now)
 end
 
 function job_fields.check_fence(jid, fence)
-  local reached = call.reached_fence or tonumber(redis.call('GET', keys.fence())) or 0
-  call.reached_fence = reached
+  local reached = tonumber(redis.call('GET', keys.fence())) or 0
   if fence <= reached or fence > 1e15 then return end
   findings.add('fence-behind', {jid = jid, fence = fence, counter = reached}, function()
     redis.call('SET', keys.fence(), string.format('%.0f', fence))
-    call.reached_fence = fence
   end)
 end
 

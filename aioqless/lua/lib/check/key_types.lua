@@ -3,7 +3,7 @@
 
 -- The kinds of keys: type, name below the namespace, check, and what the check needs besides.
 function key_types.families()
-  call.families = call.families or {
+  return {
     {'hash', '^j:(.*)$', job_fields.check},
     {'list', '^j:(.*)%-history$', key_types.check_history},
     {'set', '^j:(.*)%-dependencies$', dependency_links.check_dependencies},
@@ -47,12 +47,12 @@ function key_types.families()
     {'stream', '^x:archive$', function() return 1 end},
     {'zset', '^x:skipped:', job_indexes.check_expiry, 'skipped-forever', 604800},
   }
-  return call.families
 end
 
-function key_types.check(here)
+-- `families`: those of key_types.families.
+function key_types.check(here, families)
   local kind, name, known = redis.call('TYPE', here.key).ok, string.sub(here.key, #ns + 2), false
-  for _, family in ipairs(key_types.families()) do
+  for _, family in ipairs(families) do
     local first, second = string.match(name, family[2])
     if first and family[1] == kind then
       return family[3](here, first, second, family[4], family[5])

@@ -8,13 +8,13 @@ local MOST_LEFT = 1000
 -- Return the next cursor, '0' at the end, and the cost.
 function keyspace_scan.run(cursor, budget, now)
   local scan, left = keyspace_scan.parse_cursor(cursor)
-  local spent = 0
+  local spent, families = 0, key_types.families()
   while spent < budget and (scan or #left > 0) do
     if #left > 0 then
       local key = table.remove(left)
       local cost, at = key_types.check({
         key = key[1], at = key[2], most = budget - spent, now = now,
-      })
+      }, families)
       if at then left[#left + 1] = {key[1], at} end
       spent = spent + cost
     else

@@ -4,9 +4,13 @@
 -- which takes long only if no client is there to do it.
 local RESULT_OF_CHILD = 30 * constants.DAY
 
--- Complete one job. `done` has the checked arguments of the command `complete`. Return the job's
--- new state. completion.flush writes what the completions of a call have in common.
-function completion.complete(done)
+-- What the completions of a call have in common, which completion.flush writes: the jids that have
+-- ended, when each has if that isn't now, and all by queue.
+function completion.begin() return {jids = {}, at = {}, by_queue = {}} end
+
+-- Complete one job. `done` has the checked arguments of the command `complete`, `ended` is that of
+-- completion.begin. Return the job's new state.
+function completion.complete(done, ended)
   local jid, now = done.jid, done.now
   if not done.next and (done.delay or done.depends) or done.next and (done.result or done.depends)
   then
@@ -32,11 +36,6 @@ function completion.complete(done)
     steps.delete(jid)
     completion.note_end_of_child(job, result, string.match(done.durable, '^%S+ (.+)$'))
   end
-  if call.encoded_queue ~= job.queue then
-    call.encoded_queue, call.encoded_end = job.queue, ',"queue":' .. cjson.encode(job.queue) .. '}'
-  end
-  redis.call('PUBLISH', keys.log_channel(),
-    '{"event":"completed","jid":' .. cjson.encode(jid) .. call.encoded_end)
   if presence.has('config') and archive.is_on() then completion.archive(job, now) end
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
     '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
@@ -45,13 +44,17 @@ function completion.complete(done)
     local set = job_constraints.read_set(job.constraints)
     if set then completion.end_member(set, jid, result, now) end
   end
-  if not call.ended_jobs then call.left_queues, call.ended_jobs, call.ended_at = {}, {}, {} end
-  local left = call.left_queues[job.queue] or {}
-  call.left_queues[job.queue] = left
-  left[#left + 1] = jid
-  call.ended_jobs[#call.ended_jobs + 1] = jid
+  local of_queue = ended.by_queue[job.queue]
+  if not of_queue then
+    of_queue = {event_end = ',"queue":' .. cjson.encode(job.queue) .. '}'}
+    ended.by_queue[job.queue] = of_queue
+  end
+  redis.call('PUBLISH', keys.log_channel(),
+    '{"event":"completed","jid":' .. cjson.encode(jid) .. of_queue.event_end)
+  of_queue[#of_queue + 1] = jid
+  ended.jids[#ended.jids + 1] = jid
   if presence.has('retention_rules') then
-    call.ended_at[jid] = retention.compute_completed_at(job, now)
+    ended.at[jid] = retention.compute_completed_at(job, now)
   end
   return 'complete'
 end
@@ -137,28 +140,27 @@ end
 -- Remove the completed jobs from the running ones and their worker, add them to the set of
 -- completed jobs, of which old ones are deleted. There are at most 1,000 per call, so they can be
 -- unpacked.
-function completion.flush(worker, now)
-  for queue, jids in pairs(call.left_queues or {}) do
+function completion.flush(ended, worker, now)
+  for queue, jids in pairs(ended.by_queue) do
     queue_sets.remove_running(queue, unpack(jids))
     redis.call('ZREM', keys.worker_jobs(worker), unpack(jids))
     if #jids > 1 or redis.call('EXISTS', keys.dependents(jids[1])) == 1 then
       notes.add('completed', jids)
     end
   end
-  local ended = call.ended_jobs
-  if ended then
+  if ended.jids[1] then
     local at, added = string.format('%.17g', now), {}
-    for i, jid in ipairs(ended) do
-      added[2 * i - 1], added[2 * i] = call.ended_at[jid] or at, jid
+    for i, jid in ipairs(ended.jids) do
+      added[2 * i - 1], added[2 * i] = ended.at[jid] or at, jid
     end
     redis.call('ZADD', keys.completed(), unpack(added))
   end
   local prunes = stats.flush(now)
-  if not ended then return end
+  if not ended.jids[1] then return end
   -- Without options, a set of 50,000 jobs and a week need not be exact.
   if presence.has('config') then
-    retention.prune_completed(now, 20 + 2 * #ended)
+    retention.prune_completed(now, 20 + 2 * #ended.jids)
   elseif prunes then
-    retention.prune_completed(now, constants.PRUNED_EVERY * 2 + 2 * #ended)
+    retention.prune_completed(now, constants.PRUNED_EVERY * 2 + 2 * #ended.jids)
   end
 end

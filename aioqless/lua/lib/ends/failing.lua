@@ -12,7 +12,7 @@ end
 -- Fail a job that has lost more than `max-lost` locks, or has no retries left. Return whether it
 -- has.
 function failing.fail_if_lost(job, lost, exhausted, now)
-  local most = config.number('max-lost')
+  local most = config.common('max-lost')
   if most > 0 and lost > most then
     local message = string.format('Lost its lock %d times in queue "%s", lately by %s', lost,
       job.queue, history.list_holders(job, 3))

@@ -3,7 +3,7 @@
 -- without a value are left out. The option is read together with other numbers that most calls
 -- need, so it costs nothing when the archive is off.
 
-function archive.is_on() return config.number('archive') == 'on' end
+function archive.is_on() return config.common('archive') == 'on' end
 
 local MOST_RUNS = 100
 local LONGEST_MESSAGE = 200
@@ -19,7 +19,7 @@ end
 -- has what the record doesn't say: to, state, group, message, actor; if another client ended it
 -- also queue, worker, put, popped, history.
 function archive.append(job, what, ended, more)
-  local key, how = keys.job(job.jid), config.archive_settings()
+  local key = keys.job(job.jid)
   local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put',
     'spawned_from_jid', 'x-after', 'x-runs', 'x-constraints', 'x-expiry', 'x-due', 'x-version')
   local was, fence, runs = job.state, job.fence, f[8]
@@ -30,17 +30,9 @@ function archive.append(job, what, ended, more)
   if popped and runs and fence and string.find(runs, '"fence":"' .. fence .. '"', 1, true) then
     put, fence = nil, nil
   end
-  local times = call.formatted_times or {}  -- a batch formats the same ones many times
-  call.formatted_times = times
-  if ended ~= times[1] then
-    times[1], times[2] = ended, string.format('%.6f', ended)
-  end
-  if popped ~= times[3] then
-    times[3], times[4] = popped, popped and string.format('%.6f', popped)
-  end
   local e = {
     'v', '1', 'what', what, 'jid', job.jid, 'klass', f[1] or '', 'queue',
-    more.queue or job.queue or '', 'ended', times[2],
+    more.queue or job.queue or '', 'ended', string.format('%.6f', ended),
     'priority', f[2] == '0' and '0' or json.number(priority_score.negate(tonumber(f[2]) or 0)),
     'retries', job.retries or constants.DEFAULT_RETRIES, 'remaining',
     f[4] or job.retries or constants.DEFAULT_RETRIES,
@@ -49,7 +41,7 @@ function archive.append(job, what, ended, more)
   if more.state then e[n + 1], e[n + 2], n = 'state', more.state, n + 2 end
   if put then e[n + 1], e[n + 2], n = 'put', string.format('%.6f', put), n + 2 end
   if popped then
-    e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', times[4], 'worker',
+    e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', string.format('%.6f', popped), 'worker',
       more.worker or job.worker, n + 4
   end
   if not more.history then e[n + 1], e[n + 2], n = 'was', was, n + 2 end
@@ -82,14 +74,15 @@ function archive.append(job, what, ended, more)
     e[n + 1], e[n + 2], n = 'runs', runs, n + 2
     redis.call('HDEL', key, 'x-runs')
   end
-  local size = how.data > 0 and redis.call('HSTRLEN', key, 'data') or 0
-  if size > how.data then
+  local size = config.common('archive-data') > 0 and redis.call('HSTRLEN', key, 'data') or 0
+  if size > config.common('archive-data') then
     e[n + 1], e[n + 2] = 'data_size', size
   elseif size > 0 then
     e[n + 1], e[n + 2] = 'data', redis.call('HGET', key, 'data')
   end
-  if how.when_full == 'count' then
-    redis.call('XADD', keys.archive(), 'MAXLEN', '~', how.length, '*', unpack(e))
+  if config.common('archive-when-full') == 'count' then
+    redis.call('XADD', keys.archive(), 'MAXLEN', '~', config.common('archive-length'), '*',
+      unpack(e))
   else
     redis.call('XADD', keys.archive(), '*', unpack(e))
   end

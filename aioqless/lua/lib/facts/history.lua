@@ -6,8 +6,10 @@ local LATEST = 20
 
 -- A batch has the same event for each of its jobs.
 function history.encode(now, what, extra)
-  local known = call.event
-  if not known or known.now ~= now or known.what ~= what or known.extra ~= extra then
+  local texts = call.texts or {}
+  call.texts = texts
+  local known = texts[what]
+  if not known or known.now ~= now or known.extra ~= extra then
     local whole = math.floor(now)
     local item = '[' .. string.format('%d', whole) .. ',' .. cjson.encode(what)
     if now - whole >= 1e-6 then
@@ -15,8 +17,8 @@ function history.encode(now, what, extra)
     else
       item = item .. (extra and ',' .. extra .. ']' or ']')
     end
-    known = {now = now, what = what, extra = extra, item = item}
-    call.event = known
+    known = {now = now, extra = extra, item = item}
+    texts[what] = known
   end
   return known.item
 end
@@ -44,7 +46,7 @@ end
 
 -- Keep the first event and the latest ones; 0 or less: all.
 function history.trim(jid, length)
-  local most = config.number('max-job-history')
+  local most = config.common('max-job-history')
   if most <= 0 or length <= most then return end
   if most == 1 then
     redis.call('LTRIM', keys.history(jid), -1, -1)

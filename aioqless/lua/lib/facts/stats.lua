@@ -44,12 +44,13 @@ end
 -- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it.
 function stats.add(kind, queue, now, seconds)
   if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
-  local day, date = call.latest_day, now - now % constants.DAY
-  if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= date then
-    local key, pending = keys.stats(kind, date, queue), call.pending_stats or {}
-    call.pending_stats = pending
-    day = pending[key] or {kind = kind, queue = queue, date = date}
-    pending[key], call.latest_day = day, day
+  local pending, date = call.pending_stats or {}, now - now % constants.DAY
+  call.pending_stats = pending
+  local day = pending[queue]
+  while day and (day.kind ~= kind or day.date ~= date) do day = day.other end
+  if not day then
+    day = {kind = kind, queue = queue, date = date, other = pending[queue]}
+    pending[queue] = day
   end
   day[#day + 1] = seconds
 end
@@ -74,16 +75,22 @@ end
 -- Write the additions of this call. A call without any prunes old statistics instead. Return
 -- whether it is time to prune.
 function stats.flush(now)
-  local prunes = not call.latest_day and stats_pruning.is_due(now)
-  for key, day in pairs(call.pending_stats or {}) do prunes = stats.write(key, day) or prunes end
-  call.pending_stats, call.latest_day = nil, nil
+  local prunes = not call.pending_stats and stats_pruning.is_due(now)
+  for _, day in pairs(call.pending_stats or {}) do
+    repeat
+      prunes = stats.write(day) or prunes
+      day = day.other
+    until not day
+  end
+  call.pending_stats = nil
   if prunes then stats_pruning.run(now) end
   return prunes
 end
 
 -- Add values to a day's statistics: mean and variance in one pass, by Welford's algorithm. Return
 -- whether it is time to prune.
-function stats.write(key, values)
+function stats.write(values)
+  local key = keys.stats(values.kind, values.date, values.queue)
   local fields, added = {'total', 'mean', 'vk'}, {}
   local bin, fine, low, high
   for _, seconds in ipairs(values) do

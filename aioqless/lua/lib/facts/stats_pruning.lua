@@ -22,7 +22,7 @@ end
 
 -- The first day within an option's retention; today always is.
 function stats_pruning.find_first_kept(option, now)
-  return clock.start_of_day(now) - (math.min(math.max(1, math.floor(config.number(option))),
+  return clock.start_of_day(now) - (math.min(math.max(1, math.floor(config.common(option))),
     OLDEST) - 1) * DAY
 end
 

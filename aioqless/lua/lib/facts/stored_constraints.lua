@@ -13,10 +13,9 @@ function stored_constraints.find_conflict(own, job, now)
 end
 
 -- The jid of the job that prevents a workflow with such a job. Two jobs of one call can't have the
--- same unique key.
-function stored_constraints.find_conflict_of_flow(text, jid, now)
-  local own, claimed = job_constraints.parse(text), call.claimed or {}
-  call.claimed = claimed
+-- same unique key: `claimed` has the jids of the earlier ones by these.
+function stored_constraints.find_conflict_of_flow(text, jid, claimed, now)
+  local own = job_constraints.parse(text)
   if own.unique and claimed[own.unique] then
     errors.raise('EXISTS', 'another job of this workflow has the same unique key', {
       jid = claimed[own.unique],

@@ -29,7 +29,7 @@ function admission.admit(job, own, queue, score, now)
   for _, limit in ipairs(own.limits) do
     if limit.limit then
       redis.call('ZADD', keys.limit_running(limit.key),
-        now + config.heartbeat(queue) + config.number('grace-period'), job.jid)
+        now + config.heartbeat(queue) + config.common('grace-period'), job.jid)
     end
     if limit.rate then
       rates.record_start('k:' .. limit.key, limit.rate, job.jid, now, limit.cost)

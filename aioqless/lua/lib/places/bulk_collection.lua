@@ -1,55 +1,55 @@
 -- bulk_collection: the other jobs of a bulk, which a pop takes along with the first one.
 
 -- Take along others of a bulk, at most `most`, with its `first` job, which was popped with this
--- score: add to `jobs` those that may start. `top` is what was popped with it. Return their number.
--- For a caller that runs jobs singly there are none.
-function bulk_collection.collect(queue, first, score, top, jobs, most, now)
+-- score: add to `found.jobs` those that may start. `found.top` is what was popped with it, and
+-- `found.moved` what became due. Return their number. `most` nil: the caller runs jobs singly.
+function bulk_collection.collect(queue, first, score, found, most, now)
   local own = bulks.read(first.constraints)
   if not own then return 0 end
-  local index, count = keys.bulk(queue, own.bulk), #jobs
+  local index, jobs, count = keys.bulk(queue, own.bulk), found.jobs, #found.jobs
   redis.call('ZREM', index, first.jid)
-  if not call.pops_bulks then most = 0 else first.bulk = first.jid end
-  most = math.min(own.size - 1, most)
+  if most then first.bulk = first.jid end
+  most = math.min(own.size - 1, most or 0)
   repeat
     local before = #jobs
-    local found = bulk_collection.find(queue, index, own, top, most - before + count, now)
-    for _, other in ipairs(found) do
+    local others = bulk_collection.find(queue, index, own, found, most - before + count, now)
+    for _, other in ipairs(others) do
       local job = job_row.read(other.jid)
       if job and admission.may_start(queue, job, other.score, now, score) then
-        job.ready_since = job.ready_since or not other.gathers
-          and queue_sets.read_ready_since(job.jid, other.score, job.row[3]) or now
+        job.ready_since = job.ready_since or not other.gathers and (found.moved[job.jid]
+          or priority_score.read_since(tonumber(other.score), tonumber(job.row[3]) or 0)) or now
         job.bulk = first.jid
         jobs[#jobs + 1] = job
       end
     end
     -- One that a limit admits may wake the next one.
-  until #found == 0 or #jobs - before < #found
+  until #others == 0 or #jobs - before < #others
   bulks.complete(queue, index, own)
   return #jobs - count
 end
 
--- Take the best jobs of a bulk out of the index and their sets.
-function bulk_collection.find(queue, index, own, top, most, now)
+-- Take the best jobs of a bulk out of the index, their sets and `found.top`, where they become
+-- false.
+function bulk_collection.find(queue, index, own, found, most, now)
   if most <= 0 then return {} end
   local best = redis.call('ZRANGE', index, 0, most - 1, 'REV', 'WITHSCORES')
   if #best < 2 * most then
-    placement.move_due(queue, now, most - #best / 2)
+    placement.move_due(queue, now, most - #best / 2, found.moved)
     best = redis.call('ZRANGE', index, 0, most - 1, 'REV', 'WITHSCORES')
   end
   if #best == 0 then return {} end
-  local popped, jids = {}, {}
-  for i = 1, #top, 2 do popped[top[i]] = true end
+  local popped, jids, top = {}, {}, found.top
+  for i = 1, #top, 2 do popped[top[i] or ''] = i end
   for i = 1, #best, 2 do jids[#jids + 1] = best[i] end
   local waiting = redis.call('ZMSCORE', keys.waiting(queue), unpack(jids))
   local dues = redis.call('ZMSCORE', keys.scheduled(queue), unpack(jids))
-  call.taken_along = call.taken_along or {}
-  local found, taken = {}, {}
+  local others, taken = {}, {}
   for i, jid in ipairs(jids) do
     -- One that another client has popped may be scheduled by now for a later time.
     local gathers = dues[i] and tonumber(dues[i]) <= now + own.within
-    if gathers or waiting[i] or popped[jid] and not call.taken_along[jid] then
-      call.taken_along[jid] = true
-      found[#found + 1] = {jid = jid, score = best[2 * i], gathers = gathers}
+    if gathers or waiting[i] or popped[jid] then
+      if popped[jid] then top[popped[jid]] = false end
+      others[#others + 1] = {jid = jid, score = best[2 * i], gathers = gathers}
       taken[#taken + 1] = jid
     end
   end
@@ -58,5 +58,5 @@ function bulk_collection.find(queue, index, own, top, most, now)
     redis.call('ZREM', keys.waiting(queue), unpack(taken))
     redis.call('ZREM', keys.scheduled(queue), unpack(taken))
   end
-  return found
+  return others
 end

@@ -30,7 +30,6 @@ function bulks.complete(queue, index, own)
   if redis.call('ZCARD', index) < own.size then return nil end
   local best = redis.call('ZRANGE', index, -1, -1, 'WITHSCORES')
   if redis.call('ZREM', keys.scheduled(queue), best[1]) == 0 then return nil end
-  call.woke = true
   queue_sets.add_waiting(queue, best[1], best[2])
   record.set_fields(best[1], 'state', 'waiting')
   return best[1]

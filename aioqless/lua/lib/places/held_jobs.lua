@@ -67,7 +67,6 @@ function held_jobs.wake(key, jid, score, now)
   end
   redis.call('ZREM', keys.scheduled(job[1]), jid)
   redis.call('ZREM', keys.held_back(key), jid)
-  call.woke = true
   record.set_fields(jid, 'state', 'waiting', 'x-held', overdue_jobs.format(fence, since, now))
   score = own.fair and turns.resume(job[1], jid, tonumber(job[3]) or 0, job[2], now) or score
   if own.bulk then bulks.rejoin(job[1], jid, job[2], score) end

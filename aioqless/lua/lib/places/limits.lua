@@ -41,7 +41,7 @@ function limits.find_busy_until(own, kept, now)
   if redis.call('ZCARD', holding) + kept < own.limit then return nil end
   for _, jid in ipairs(redis.call('ZRANGE', holding, '-inf', now, 'BYSCORE', 'LIMIT', 0, LOOKS)) do
     local job = redis.call('HMGET', keys.job(jid), 'state', 'expires', 'grace', 'queue')
-    local ends = (tonumber(job[2]) or 0) + config.number('grace-period')
+    local ends = (tonumber(job[2]) or 0) + config.common('grace-period')
     if job[3] then
       ends = math.max(ends, tonumber(redis.call('ZSCORE', keys.locks(job[4] or ''), jid)) or 0)
     end

@@ -4,17 +4,13 @@
 -- Refuse a job that would exceed the maximum length, after `ahead` others of this call. A job that
 -- is in the queue already is accepted.
 function max_length.check(queue, jid, ahead)
-  local known = call.max_lengths or {}
-  call.max_lengths = known
-  if known[queue] == nil then
-    known[queue] = tonumber(redis.call('HGET', keys.config(), queue .. '-max-length')) or 0
-  end
-  if known[queue] <= 0 or redis.call('HGET', keys.job(jid), 'queue') == queue then return end
+  local most = config.max_length(queue)
+  if most <= 0 or redis.call('HGET', keys.job(jid), 'queue') == queue then return end
   local length = redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue))
     + redis.call('ZCARD', keys.scheduled(queue)) + redis.call('ZCARD', keys.depends(queue))
-  if length + (ahead or 0) >= known[queue] then
+  if length + (ahead or 0) >= most then
     errors.raise('FULL', 'the queue has reached its maximum length', {
-      queue = queue, length = length, limit = known[queue],
+      queue = queue, length = length, limit = most,
     })
   end
 end

@@ -16,26 +16,29 @@ function placement.add(queue, jid, priority, due, now, constraints)
 end
 
 -- Move scheduled jobs that are due to the waiting ones, earliest first, at most `most`, besides
--- those that gather from now on.
-function placement.move_due(queue, now, most)
+-- those that gather from now on. `moved` gets when each was due, by jid, and as `has_more` whether
+-- more are.
+function placement.move_due(queue, now, most, moved)
   local left = constants.MAX_BATCH
   while most > 0 do
     local due = redis.call('ZRANGE', keys.scheduled(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0,
       math.min(most, left), 'WITHSCORES')
     most = 0
     for i = 1, #due, 2 do
-      if placement.move(queue, due[i], tonumber(due[i + 1]), now) == 'scheduled' then
+      if placement.move(queue, due[i], tonumber(due[i + 1]), moved, now) == 'scheduled' then
         most = most + 1
       end
     end
     left = left - #due / 2
-    call.cut_short = call.cut_short or left <= 0 and most > 0
-    if left <= 0 then return end
+    if left <= 0 then
+      moved.has_more = most > 0
+      return
+    end
   end
 end
 
 -- Move a job that is due, `at` some time. Return its state; nil if it doesn't exist.
-function placement.move(queue, jid, at, now)
+function placement.move(queue, jid, at, moved, now)
   local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority', 'x-constraints')
   redis.call('ZREM', keys.scheduled(queue), jid)
   if not job[1] then return nil end
@@ -46,10 +49,7 @@ function placement.move(queue, jid, at, now)
   if own and not gathered and not held then
     state = bulks.gather(queue, jid, priority, own, job[3], at, now)
   else
-    if not held then
-      call.moved = call.moved or {}  -- when the jobs that this call moved were due
-      call.moved[jid] = at
-    end
+    if not held then moved[jid] = at end
     local former = held or gathered
     local turn = job[3] and (former and turns.resume(queue, jid, priority, job[3], now)
       or not former and turns.enter(queue, jid, priority, job[3], at, now))

@@ -64,12 +64,6 @@ function queue_sets.remove_running(queue, ...)
   end
 end
 
--- Since when a waiting job could have been popped; nil if it isn't known.
-function queue_sets.read_ready_since(jid, score, priority)
-  return call.moved and call.moved[jid]
-    or priority_score.read_since(tonumber(score), tonumber(priority) or 0)
-end
-
 -- The number of scheduled jobs that are due.
 function queue_sets.count_due(queue, now)
   return redis.call('ZCOUNT', keys.scheduled(queue), '-inf', now)

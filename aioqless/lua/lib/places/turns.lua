@@ -105,7 +105,6 @@ function turns.start(queue, job, own, score)
   if not tenant or redis.call('ZREM', keys.tenant(queue, tenant), job.jid) == 0 then return end
   local _, since = turns.parse(job.turn)
   job.ready_since = since
-  call.took_turn = true
   -- That of a tenant which was new is not later than a new one's now; so what is pruned is bounded
   -- by what comes.
   if redis.call('ZADD', keys.turns(queue), 'LT', 'CH', score, turns.name_marker(priority)) == 0 then

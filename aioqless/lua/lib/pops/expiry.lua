@@ -18,7 +18,7 @@ function expiry.expire(queue, jid, now)
     if job.constraints then admission.release(job, now) end
     return job
   end
-  local grace = config.number('grace-period')
+  local grace = config.common('grace-period')
   if not job.grace or grace <= 0 then
     events.publish_tracked('stalled', jid)
     history.append(jid, job, now, 'timed-out')

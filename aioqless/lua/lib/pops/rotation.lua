@@ -1,5 +1,7 @@
 -- rotation: which queue the next job comes from, if a worker serves several.
 
+local SOON = 0.001  -- seconds to wait at least if more jobs are in sight
+
 -- The batch of a call. There is one answer for all, so one error refuses all.
 function rotation.read_queues(each)
   local queues = {}
@@ -11,11 +13,11 @@ function rotation.read_queues(each)
 end
 
 -- Empty the first queue, then the second, and so on.
-function rotation.pop_in_order(queues, worker, count, now, prefers_waiting)
+function rotation.pop_in_order(queues, by, count, now, prefers_waiting)
   local jids = {}
   for _, queue in ipairs(queues) do
     local most = math.min(queue.limit, count - #jids)
-    for _, jid in ipairs(pop.take(queue.name, worker, most, now, prefers_waiting)) do
+    for _, jid in ipairs(pop.take(queue.name, by, most, now, prefers_waiting)) do
       jids[#jids + 1] = jid
     end
   end
@@ -24,17 +26,17 @@ end
 
 -- One job from each queue in turn. The shares are computed first, so that each queue is popped from
 -- once.
-function rotation.pop_in_turn(queues, worker, count, now)
-  if count > 0 then pop.register_worker(worker, now) end  -- even if all queues are empty
+function rotation.pop_in_turn(queues, by, count, now)
+  if count > 0 then pop.register_worker(by, now) end  -- even if all queues are empty
   local shares = rotation.compute_shares(queues, count, now)
   local popped, missing = {}, 0
   for i, queue in ipairs(queues) do
-    popped[i] = pop.take(queue.name, worker, shares[i], now)
+    popped[i] = pop.take(queue.name, by, shares[i], now)
     missing = missing + shares[i] - #popped[i]
   end
   -- What a queue could not give because of grace periods or a limit, others may.
   for i, queue in ipairs(queues) do
-    local more = pop.take(queue.name, worker, math.min(queue.limit - #popped[i], missing), now)
+    local more = pop.take(queue.name, by, math.min(queue.limit - #popped[i], missing), now)
     for _, jid in ipairs(more) do popped[i][#popped[i] + 1] = jid end
     missing = missing - #more
   end
@@ -68,13 +70,12 @@ end
 -- Seconds until a job of the queues becomes due by itself (a delay, an interval, an expiring lock);
 -- '' if none will. In a closed queue, what is due already waits for something other than time.
 function rotation.find_next_due(each, now)
-  if pop.was_cut_short() then return '0.001' end
   local first = math.huge
   for _, queue in ipairs(rotation.read_queues(each)) do
     first = math.min(first, pop.get_known_due(queue.name) or rotation.find_queue_due(queue, now))
   end
   if first == math.huge then return '' end
-  return json.number(math.max(0, first - now))
+  return json.number(math.max(SOON, first - now))
 end
 
 function rotation.find_queue_due(queue, now)

@@ -12,8 +12,9 @@ function cron_jobs.tick(each, now)
     made[#made + 1] = {jid, tick, at, next}
   end)
   if refused[1] then error(refused[1]) end
+  local passed = {}
   for i, row in ipairs(made) do
-    made[i] = cron_jobs.create_instance(row[1], row[2], row[3], row[4], now)
+    made[i] = cron_jobs.create_instance(row[1], row[2], row[3], row[4], passed, now)
   end
   return made
 end
@@ -21,7 +22,7 @@ end
 -- Create an instance as of `at`, or with an earlier `next` none, if the recurring job's tick is
 -- still this one. Return its jid; '' if another caller was first, or too many jids are in use: then
 -- later calls continue, since the tick stays.
-function cron_jobs.create_instance(jid, tick, at, next, now)
+function cron_jobs.create_instance(jid, tick, at, next, passed, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
   if next < tick then
     recurring_end.schedule_next(keys.ticks(), nil, jid, next)
@@ -38,7 +39,7 @@ function cron_jobs.create_instance(jid, tick, at, next, now)
   local is_whole, instance = f[1] and f[6], nil
   if is_whole then
     queue_sets.register_queue(f[6], now)
-    instance = recurring_spawn.create_instance(key, jid, f[6], f, at, now, f[9])
+    instance = recurring_spawn.create_instance(key, jid, f[6], f, at, now, f[9], passed)
   end
   if instance and limited and recurring_end.is_over(key, next) then
     recurring_end.finish(key, keys.ticks(), jid, now)
@@ -64,17 +65,17 @@ function cron_jobs.read_due(now, offset)
 end
 
 -- JSON: the ticks that are due from `offset` on, with what is needed to compute them, and when the
--- next one is due.
-function cron_jobs.list_due(now, offset, made, generation)
+-- next one is due; and what this call did.
+function cron_jobs.list_due(now, offset, answer, generation)
   local due, late = {}, cron_jobs.read_due(now, offset)
   for i = 1, #late, 2 do
     due[#due + 1] = recurring_review.encode_tick(late[i], late[i + 1])
   end
   local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE',
     'LIMIT', 0, 1, 'WITHSCORES')[2]
-  return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(made) .. ',"due":'
+  return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(answer.made) .. ',"due":'
     .. json.list(due)
     .. ',"next":' .. (next and json.number(tonumber(next)) or 'null')
     .. (generation and ',"lost":' .. tostring(declarations.is_lost(generation)) or '')
-    .. recurring_review.encode() .. '}'
+    .. (answer.review and recurring_review.encode(answer.review) or '') .. '}'
 end

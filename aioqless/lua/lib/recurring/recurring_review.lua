@@ -14,26 +14,26 @@ function recurring_review.find_due(due, interval, first, now)
 end
 
 -- Move those with an interval; list those with a cron expression, for which callers compute it.
+-- Return both, and the page that follows.
 function recurring_review.run(page, now)
   local queues = redis.call('ZRANGE', keys.queues(), page * MOST_QUEUES,
     (page + 1) * MOST_QUEUES - 1)
   local ticks = redis.call('ZRANGE', keys.ticks(), page * MOST_TICKS, (page + 1) * MOST_TICKS - 1,
     'WITHSCORES')
-  local later = {}
-  call.review = {
-    later = later, moved = {},
-    following = (#queues == MOST_QUEUES or #ticks == 2 * MOST_TICKS) and page + 1,
-  }
+  local later, moved = {}, {}
   for i = 1, #ticks, 2 do
     if tonumber(ticks[i + 1]) > now + constants.CLOCK_TOLERANCE then
       later[#later + 1] = recurring_review.encode_tick(ticks[i], ticks[i + 1])
     end
   end
-  for _, queue in ipairs(queues) do recurring_review.run_queue(queue, now) end
+  for _, queue in ipairs(queues) do recurring_review.run_queue(queue, moved, now) end
+  return {
+    later = later, moved = moved,
+    following = (#queues == MOST_QUEUES or #ticks == 2 * MOST_TICKS) and page + 1,
+  }
 end
 
-function recurring_review.run_queue(queue, now)
-  local moved = call.review.moved
+function recurring_review.run_queue(queue, moved, now)
   local far = redis.call('ZRANGE', keys.recurring(queue), '+inf',
     json.number(now + constants.CLOCK_TOLERANCE), 'BYSCORE', 'REV', 'LIMIT', 0, MOST_PER_QUEUE,
     'WITHSCORES')
@@ -50,10 +50,8 @@ function recurring_review.run_queue(queue, now)
   end
 end
 
--- The members of the answer of `tick`; none if this call found nothing out.
-function recurring_review.encode()
-  local found = call.review
-  if not found then return '' end
+-- What recurring_review.run has found, as members of the answer of `tick`.
+function recurring_review.encode(found)
   return ',"later":' .. json.list(found.later) .. ',"moved":' .. json.list(found.moved)
     .. ',"page":' .. (found.following and json.number(found.following) or 'null')
 end

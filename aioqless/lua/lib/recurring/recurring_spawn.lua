@@ -8,15 +8,16 @@ function recurring_spawn.run(queue, now, most)
   local due = redis.call('ZRANGE', keys.recurring(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most,
     'WITHSCORES')
   if #due == 0 or recurring_spawn.is_memory_full() then return end
+  local passed = {}
   for i = 1, #due, 2 do
     most = most - recurring_spawn.spawn_due(queue, due[i], math.floor(tonumber(due[i + 1])), now,
-      most)
+      most, passed)
     if most <= 0 then return end
   end
 end
 
 -- Create the instances of one recurring job that are due since `tick`; return their number.
-function recurring_spawn.spawn_due(queue, jid, tick, now, most)
+function recurring_spawn.spawn_due(queue, jid, tick, now, most, passed)
   local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries',
     'interval', 'backlog', 'x-coalesce', 'x-until', 'x-max-runs', 'x-jitter')
   local key, limited = keys.template(jid), f[9] or f[10]
@@ -31,7 +32,7 @@ function recurring_spawn.spawn_due(queue, jid, tick, now, most)
   end
   local made = 0
   while tick <= last and made < most and not (limited and recurring_end.is_over(key, tick))
-    and recurring_spawn.create_instance(key, jid, queue, f, tick, now, f[11]) do
+    and recurring_spawn.create_instance(key, jid, queue, f, tick, now, f[11], passed) do
     tick = tick + interval
     made = made + 1
   end
@@ -45,13 +46,14 @@ end
 
 -- Create an instance as of `tick`, delayed by up to `jitter` seconds, from the hash `key` with the
 -- fields `f`. Return its jid; if its unique key is taken, that job's; nil if none could be created.
-function recurring_spawn.create_instance(key, template, queue, f, tick, now, jitter)
+-- `passed`: the jids in use that this call has passed over.
+function recurring_spawn.create_instance(key, template, queue, f, tick, now, jitter, passed)
   local own = redis.call('HMGET', key, 'x-constraints', 'x-expires-in')
   local encoded, expires_in = own[1], tonumber(own[2])
   local alone = job_constraints.read(encoded).unique
   local other = alone and uniqueness.find_holder(alone, now)
   if other then return other end
-  local jid = recurring_spawn.find_free_jid(key, template)
+  local jid = recurring_spawn.find_free_jid(key, template, passed)
   if not jid then return nil end
   local due = tick + recurring_spawn.compute_delay(jid, tonumber(jitter) or 0)
   local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parse_texts(f[4])
@@ -86,12 +88,12 @@ end
 -- The next instance's jid: the recurring job's and a number. Jids in use, after a recurring job was
 -- deleted and created again, are skipped: those jobs may be running. If there are too many, return
 -- nil; later calls continue.
-function recurring_spawn.find_free_jid(key, template)
-  while (call.passed_jids or 0) < MOST_PASSED do
+function recurring_spawn.find_free_jid(key, template, passed)
+  while #passed < MOST_PASSED do
     local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', key, 'count', 1))
     if redis.call('EXISTS', keys.job(jid)) == 0 then return jid end
     redis.call('HINCRBY', key, 'x-uncounted', 1)
-    call.passed_jids = (call.passed_jids or 0) + 1
+    passed[#passed + 1] = jid
   end
 end
 

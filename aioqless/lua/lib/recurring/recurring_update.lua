@@ -136,7 +136,8 @@ function recurring_update.run_now(jid, now)
   local template = recurring_jobs.require(jid)
   local f = redis.call('HMGET', template.key, 'klass', 'data', 'priority', 'tags', 'retries')
   if not f[1] then errors.raise('BADSTATE', 'the recurring job has no klass', {jid = jid}) end
-  local instance = recurring_spawn.create_instance(template.key, jid, template.queue, f, now, now)
+  local instance = recurring_spawn.create_instance(template.key, jid, template.queue, f, now, now,
+    0, {})
   if not instance then
     errors.raise('BADSTATE', 'too many jids of former instances are in use; call again', {
       jid = jid,

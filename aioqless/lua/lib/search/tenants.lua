@@ -4,7 +4,7 @@ local LOOKS = 50
 
 -- A page of tenants, as JSON. The last one also has those of which jobs run and none waits.
 function tenants.list(queue, offset, count, now)
-  local running, found = tenants.count_running(queue), {}
+  local running, found = tenants.count_running(queue), {looks = 0}
   local members = redis.call('ZRANGE', keys.turns(queue), offset, offset + count - 1, 'REV')
   for _, tenant in ipairs(members) do
     local number = running[tenant] or 0
@@ -22,7 +22,7 @@ function tenants.list(queue, offset, count, now)
 end
 
 function tenants.describe(found, queue, tenant, running, now)
-  local waiting, first = tenants.count_waiting(queue, tenant)
+  local waiting, first = tenants.count_waiting(queue, tenant, found)
   if waiting + running == 0 then return end
   local priority, key = string.match(tenant, '^(%-?%d+):(.*)$')
   local _, since = turns.parse(first and redis.call('HGET', keys.job(first), 'x-turn') or nil)
@@ -33,17 +33,18 @@ function tenants.describe(found, queue, tenant, running, now)
 end
 
 -- Return the number of a tenant's waiting jobs, and the first of them. Jobs that another client has
--- popped are still at the head of the list. A call looks at a thousand at most.
-function tenants.count_waiting(queue, tenant)
+-- popped are still at the head of the list. A call looks at a thousand at most: `found.looks` so
+-- far.
+function tenants.count_waiting(queue, tenant, found)
   local key, gone = keys.tenant(queue, tenant), 0
   local total = redis.call('ZCARD', key)
-  while gone < total and (call.tenants_looked_at or 0) < constants.MAX_BATCH do
+  while gone < total and found.looks < constants.MAX_BATCH do
     local page = redis.call('ZRANGE', key, gone, gone + LOOKS - 1, 'REV')
     for _, jid in ipairs(page) do
       if turns.is_waiting(queue, jid) then return total - gone, jid end
       gone = gone + 1
     end
-    call.tenants_looked_at = (call.tenants_looked_at or 0) + #page
+    found.looks = found.looks + #page
   end
   return total - gone, redis.call('ZRANGE', key, gone, gone, 'REV')[1]
 end

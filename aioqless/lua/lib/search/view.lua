@@ -6,18 +6,11 @@ local MOST_NESTED = 500
 -- An event with one more member, a name of plain characters: a queue or a worker.
 local PLAIN_EVENT = '^%[([1-9]%d*),"(%l+)",{"(%l+)":"([%w_.:-]+)"},0(%.%d+)%]$'
 
--- Limit the lists within each of several jobs. The more jobs, the fewer events (the latest ones),
--- dependencies and dependents.
-function view.limit_lists(jobs)
-  jobs = math.max(1, jobs)
-  call.shown_events = math.min(constants.MAX_BATCH, math.floor(MOST_EVENTS / jobs))
-  call.shown_links = math.max(10, math.floor(MOST_LINKS / jobs))
-end
-
 -- nil for a job that doesn't exist, or that the worker, if there is one, doesn't hold. It is one
 -- expression, since Redis' Lua hashes every byte of each string that a script makes, and data may
--- be long.
-function view.encode(jid, worker)
+-- be long. `jobs`: how many the reply has. The more, the fewer events (the latest ones),
+-- dependencies and dependents it shows of each.
+function view.encode(jid, jobs, worker)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
     'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
@@ -46,11 +39,11 @@ function view.encode(jid, worker)
     .. ',"failure":' .. (f[12] and view.encode_failure(f[12]) or '{}')
     .. ',"spawned_from_jid":' .. cjson.encode(f[13])
     .. ',"fence":' .. json.number(tonumber(f[15]) or 0)
-    .. (linked and view.encode_set('dependencies', keys.dependencies(jid))
-      .. view.encode_set('dependents', keys.dependents(jid))
+    .. (linked and view.encode_set('dependencies', keys.dependencies(jid), jobs)
+      .. view.encode_set('dependents', keys.dependents(jid), jobs)
       or ',"dependencies":[],"dependencies_total":0,"dependents":[],"dependents_total":0')
-    .. view.encode_history(jid, f[14])
-    .. (f[23] and view.encode_after(f[23]) or '')
+    .. view.encode_history(jid, f[14], jobs)
+    .. (f[23] and view.encode_after(f[23], jobs) or '')
     .. (f[16] and ',"context":' .. json.clean_object(f[16]) or '')
     .. (f[17] and ',"progress":' .. json.clean_object(f[17]) or '')
     .. (f[20] and ',"cause":' .. f[20] or '')
@@ -62,18 +55,16 @@ function view.encode(jid, worker)
 end
 
 function view.encode_many(jids)
-  view.limit_lists(#jids)
   local found = {}
-  for _, jid in ipairs(jids) do found[#found + 1] = view.encode(jid) end
+  for _, jid in ipairs(jids) do found[#found + 1] = view.encode(jid, #jids) end
   return json.list(found)
 end
 
 -- Of jobs that were just locked, those that still are: a repeated pop gets its first answer, which
 -- may be old.
 function view.encode_locked(jids, worker)
-  view.limit_lists(#jids)
   local found = {}
-  for _, jid in ipairs(jids) do found[#found + 1] = view.encode(jid, worker) end
+  for _, jid in ipairs(jids) do found[#found + 1] = view.encode(jid, #jids, worker) end
   return json.list(found)
 end
 
@@ -93,9 +84,11 @@ function view.encode_failure(text)
       .. cjson.encode(json.to_text(failure.worker)) .. '}'
 end
 
+function view.limit_links(jobs) return math.max(10, math.floor(MOST_LINKS / jobs)) end
+
 -- A limited list, with the total beside it.
-function view.encode_set(name, key)
-  local total, shown = redis.call('SCARD', key), call.shown_links or constants.MAX_BATCH
+function view.encode_set(name, key, jobs)
+  local total, shown = redis.call('SCARD', key), view.limit_links(jobs)
   local some = {}
   if total > 0 then
     some = total <= shown and redis.call('SMEMBERS', key)
@@ -105,14 +98,14 @@ function view.encode_set(name, key)
 end
 
 -- The jobs that a job was last put to wait for, also those that are complete by now.
-function view.encode_after(text)
+function view.encode_after(text, jobs)
   local all, some = json.parse_texts(text), {}
-  for i = 1, math.min(#all, call.shown_links or constants.MAX_BATCH) do some[i] = all[i] end
+  for i = 1, math.min(#all, view.limit_links(jobs)) do some[i] = all[i] end
   return ',"after":' .. json.texts(some) .. ',"after_total":' .. #all
 end
 
-function view.encode_history(jid, old)
-  local shown = call.shown_events or constants.MAX_BATCH
+function view.encode_history(jid, old, jobs)
+  local shown = math.min(constants.MAX_BATCH, math.floor(MOST_EVENTS / jobs))
   local items = redis.call('LRANGE', keys.history(jid), -shown, -1)
   local total = #items < shown and #items or redis.call('LLEN', keys.history(jid))
   if old then
@@ -153,9 +146,8 @@ end
 function view.encode_group(group, start, limit)
   local jobs = {}
   local jids = limit > 0 and redis.call('LRANGE', keys.group(group), start, start + limit - 1) or {}
-  view.limit_lists(#jids)
   for _, jid in ipairs(jids) do
-    local job = view.encode(jid)
+    local job = view.encode(jid, #jids)
     if job then
       local failure = json.parse_object(redis.call('HGET', keys.job(jid), 'failure'))
       jobs[#jobs + 1] = string.sub(job, 1, -2) .. ',"group":' .. cjson.encode(group)

@@ -56,7 +56,7 @@ end
 -- many were passed over.
 function reservations.take_next(queue, person, worker, limit, now, again)
   local hidden = again and {} or reservations.hide_skipped(queue, person, now)
-  local jid = pop.take(queue, worker, 1, now)[1]
+  local jid = pop.take(queue, {worker = worker}, 1, now)[1]
   for _, entry in ipairs(hidden) do redis.call('ZADD', unpack(entry)) end
   if jid then
     redis.call('ZREM', keys.skipped(person), jid)
@@ -96,6 +96,6 @@ end
 -- another's by now.
 function reservations.view(jid, worker, skipped, now)
   local job = jid ~= '' and redis.call('HMGET', keys.job(jid), 'state', 'worker') or {}
-  local shown = job[1] == 'running' and job[2] == worker and view.encode(jid) or 'null'
+  local shown = job[1] == 'running' and job[2] == worker and view.encode(jid, 1) or 'null'
   return '{"job":' .. shown .. ',"skipped":' .. skipped .. ',"now":' .. json.number(now) .. '}'
 end
