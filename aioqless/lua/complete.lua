@@ -19,7 +19,7 @@
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local ended = completion.begin()
+local ended = completion.begin(now)
 local state = completion.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
   depends = depends, fence = fence,

@@ -9,7 +9,7 @@
 -- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local ended = completion.begin()
+local ended = completion.begin(now)
 local states = each(function(jid, queue, fence, data, next, delay, depends, result, durable,
     data_keys)
   return completion.complete({

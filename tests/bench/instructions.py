@@ -199,6 +199,7 @@ MEASURED: dict[str, _Each] = {
     "recur run": ("recur", "run", {"now": None}, _jid("t")),
     "recur update": ("recur", "update", {"pairs": ["priority", "5"]}, _jid("t")),
     "recurring": ("recurring", None, {}, _none),
+    "agenda": ("agenda", None, {"now": None}, _none),
     "tick": ("tick", None, {"now": None, "batch": []}, _none),
     "check": ("check", None, {"now": None}, _none),
     "archive_state": ("archive_state", None, {}, _none),

@@ -4,9 +4,11 @@
 -- which takes long only if no client is there to do it.
 local RESULT_OF_CHILD = 30 * constants.DAY
 
--- What the completions of a call have in common, which completion.flush writes: the jids that have
--- ended, when each has if that isn't now, and all by queue.
-function completion.begin() return {jids = {}, at = {}, by_queue = {}} end
+-- What the completions of a call have in common, most of which completion.flush writes: the time,
+-- the jids that have ended, when each has if that isn't now, and all by queue.
+function completion.begin(now)
+  return {time = record.format_time(now), jids = {}, at = {}, by_queue = {}}
+end
 
 -- Complete one job. `done` has the checked arguments of the command `complete`, `ended` is that of
 -- completion.begin. Return the job's new state.
@@ -38,7 +40,7 @@ function completion.complete(done, ended)
   end
   if presence.has('config') and archive.is_on() then completion.archive(job, now) end
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
-    '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
+    '0', 'failure', '{}', 'remaining', job.retries, 'time', ended.time)
   if job.constraints then
     stored_constraints.release(job, now)
     local set = job_constraints.read_set(job.constraints)

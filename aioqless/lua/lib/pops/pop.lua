@@ -123,7 +123,7 @@ function pop.lock(queue, jobs, by, now)
   redis.call('ZADD', keys.locks(queue), unpack(locked))
   redis.call('ZADD', keys.worker_jobs(worker), unpack(locked))
   if rate then rates.record_starts('q:' .. queue, rate, jids, now) end
-  if pop.get_known_due(queue) then pop.note_due(queue, expires_at) end
+  if call.dues and call.dues[queue] then pop.note_due(queue, expires_at) end
   return jids
 end
 
