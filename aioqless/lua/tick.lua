@@ -24,5 +24,4 @@ notes.find_stored(now)
 if page then recurring_review.run(page, now) end
 local made = cron_jobs.tick(each, now)
 cron_jobs.remove_orphans(now, offset or 0)
-steps.sweep(now)
 return made
