@@ -93,9 +93,9 @@
 --   member-elsewhere       a member that a set lists is in that state. (Also found where another
 --                          client ended it.) Repair: moved; the set may end.
 --   members-without-set    members are those of a set. Deleted.
---   set-unlisted           a set is reviewed. Repair: now.
 --   steps-without-job      steps are those of a job that has not ended. Deleted.
---   steps-unlisted         a job with steps is listed as such. Repair: listed.
+--   not-reviewed           steps, sets and failures have a note for their next review, in less than
+--                          three hours. Repair: now.
 --   wrong-type             a key has the type that its name says. No repair.
 --
 -- With `resolve`, statistics beyond their retention are pruned as well, of any queue and client.
@@ -116,8 +116,8 @@
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats agenda noted_jids request result unique limit_running
--- @writes  takers held_back rate_starts turns tenant bulk skipped steps with_steps output
--- @writes  set set_reviews members
+-- @writes  takers held_back rate_starts turns tenant bulk skipped steps output
+-- @writes  set members
 -- @returns json                   {cursor, examined, found: [{problem, fixed, ...}], fixed}; the
 --                                 cursor is "0" at the end
 

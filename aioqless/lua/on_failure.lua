@@ -8,16 +8,8 @@
 -- @when    off                    remove what the code no longer declares
 -- @rest    klasses  name
 -- @returns nothing
--- @when    sweep                  react to failures that other clients stored, and to what they did
---                                 to members of job sets
--- @arg     now      time
--- @returns number                 seconds until the next call; 0: there is more to do
 -- @flags   allow-oom
 -- @role    worker
 
 if word == 'declare' then return failure_jobs.declare(klass, job, now) end
-if word == 'off' then
-  redis.call('HDEL', keys.on_failure(), unpack(klasses))
-else
-  return set_reviews.sweep(now) and 0 or failure_sweep.sweep(now)
-end
+redis.call('HDEL', keys.on_failure(), unpack(klasses))

@@ -24,5 +24,4 @@ notes.find_stored(now)
 local review = page and recurring_review.run(page, now)
 local made = cron_jobs.tick(each, now)
 cron_jobs.remove_orphans(now, offset or 0)
-steps.sweep(now)
 return {made = made, review = review}

@@ -684,16 +684,6 @@ class Store(Commands, ABC):
             writes=True,
         )
 
-    def on_failure_sweep(
-        self, *, now: float | None = None, request: str | None = None,
-    ) -> Call[float]:
-        """React to failures that other clients stored, and to what they did."""
-        argv = [b"sweep", self._encode_time(now)]
-        return Call(
-            self.send, "on_failure", read_number, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
-
     def pause(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
         """Pause queues."""
         return Call(

@@ -19,7 +19,7 @@ from aioqless.store.inlining import (
 from aioqless.store.library_floors import check_use
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
-_COMMENT = re.compile(r"\s--.*")
+_COMMENT = re.compile(r"\s+--.*")
 _KEY = re.compile(r"\bkeys\.\w+")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
 
@@ -96,7 +96,7 @@ def _split(library: str) -> list[tuple[re.Match[str], _Lines]]:
         if line and inside:
             pieces[-1][1].append((number, line))
     for _, lines in pieces:
-        first, last = lines[0][1], re.sub(r"\s+--.*", "", lines[-1][1])
+        first, last = lines[0][1], strip_comment(lines[-1][1])
         is_open = "function" in first and not last.endswith("end")
         if is_open or (first.endswith("{") and last != "}"):
             raise HeaderError(f"{file}:{lines[0][0]}: this block does not end")
@@ -109,7 +109,7 @@ def _blocks(library: str) -> tuple[Block, ...]:
     files = known_libraries()
     for _, lines in _split(library):
         for number, line in lines:
-            for used, _ in MENTION.findall(_COMMENT.sub("", line)):
+            for used, _ in MENTION.findall(strip_comment(line)):
                 if used in files:
                     check_use(files[library], files[used], number)
     return tuple(
@@ -118,12 +118,19 @@ def _blocks(library: str) -> tuple[Block, ...]:
             name=begin[1] or begin[2] or begin[3],
             shared=not begin[2],
             lines=tuple(
-                (number, line if library == "keys" else inline_keys(line)) for number, line in lines
+                (number, text if library == "keys" else inline_keys(text))
+                for number, line in lines
+                if (text := strip_comment(line))
             ),
             source="\n".join(line for _, line in lines),
         )
         for begin, lines in _split(library)
     )
+
+
+def strip_comment(line: str) -> str:
+    """Return a line as it is put into scripts, which Redis compiles again and again."""
+    return _COMMENT.sub("", line)
 
 
 @cache

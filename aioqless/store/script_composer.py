@@ -361,7 +361,8 @@ def _tail(command: Command) -> Iterator[str]:
     yield "end"
     says_so = _reaches(command, "notes.store") or _reaches(command, "notes.find_stored")
     if says_so and command.name != "agenda":
-        yield "if call.has_stored_notes or found and redis.call('EXISTS', keys.agenda()) == 1 then"
+        # What the first one of repeated calls has stored is due at once.
+        yield "if call.has_stored_notes or found and notes.is_due(0) then"
         time = "now and string.format('%.17g', now)" if "now" in command.names() else "nil"
         yield f"  return {{{_quoted(NOTED)}, {time} or '', {command.present}}}"
         yield "end"

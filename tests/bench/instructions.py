@@ -140,7 +140,7 @@ MEASURED: dict[str, _Each] = {
     "call": ("call", None, {"name": "charge", "child": _CHILD, **_RUN}, _jid("r")),
     "signal": ("signal", None, {"name": "approval", "result": DATA, "now": None}, _jid("w")),
     "dependency_failures": ("dependency_failures", None, {}, lambda n: {"jids": [f"f{n}"]}),
-    "on_failure": ("on_failure", "sweep", {"now": None}, _none),
+    "on_failure": ("on_failure", "off", {"klasses": ["Retired"]}, _none),
     "timeout": ("timeout", None, {"now": None}, lambda n: {"jids": [f"r{n}"]}),
     "log": ("log", None, {"message": "hello", "now": None}, _jid("w")),
     "cancel": ("cancel", None, {}, lambda n: {"jids": [f"w{n}"]}),

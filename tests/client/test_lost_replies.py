@@ -246,7 +246,6 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("signal", "signal", lambda client: client.jobs.signal("idle", "go", 1)),
     ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
         klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),
-    ("on_failure", "a scheduler looks for failures", script("on_failure", "sweep")),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -342,7 +343,7 @@ async def test_debounced_put_runs_after_another_client_has_failed_the_first(
     else:
         theirs.fail("broken", "no")
     assert (await found(ours, first)).state == "failed"
-    await ours.internals.store.on_failure_sweep()
+    await ours.internals.store.agenda(now=time.time() + 30)
     assert (await found(ours, second)).state in ("scheduled", "waiting")
     (job,) = await queue.pop()
     assert job.jid == second and job.data == {"n": 2}

@@ -55,7 +55,11 @@ def lost_origins(command: Command) -> Iterator[str]:
             continue
         file, number = origin
         written = lua.read_script(file).splitlines()[number - 1]
-        forms = (written, inline_keys(written), library_linker.write_out(written))
+        forms = [
+            form
+            for text in (written, library_linker.strip_comment(written))
+            for form in (text, inline_keys(text), library_linker.write_out(text))
+        ]
         if line not in {
             insert_namespace("ql", name_functions(each, command.usual)) for each in forms
         }:

@@ -237,6 +237,16 @@ class Story:
         found: list[str] = await self._read(name, [])
         return found
 
+    async def noted(self) -> list[dict[str, Any]]:
+        """Return the notes on the agenda, those due first, except those of reviews."""
+        found = [json.loads(text) for text in await self.scores("x:agenda")]
+        return [note for note in found if not note["kind"].startswith("review ")]
+
+    async def reviewed(self, kind: str, about: str = "") -> float | None:
+        """Return when a subject is next reviewed, None if never."""
+        note = f'{{"kind":"review {kind}","about":"{about}"}}'
+        return (await self.scores("x:agenda")).get(note)
+
     async def exists(self, name: str) -> bool:
         return bool(await self.ask("EXISTS", self.key(name)))
 

@@ -70,7 +70,7 @@ async def test_what_follows_is_done_when_a_call_returns(story: Story, case: Case
     call, jid, wanted = await case(story)
     await call
     assert await state(story, jid) == wanted
-    assert not await story.exists("x:agenda")
+    assert not await story.noted()
 
 
 @CASES
@@ -81,7 +81,7 @@ async def test_tick_does_once_what_a_killed_client_has_noted(story: Story, case:
     assert await state(story, jid) == before != wanted
     await story.call("tick", now=4, batch=[])
     assert await state(story, jid) == wanted
-    assert not await story.exists("x:agenda")
+    assert not await story.noted()
     async with story.unchanged():
         await story.store.agenda(now=5)
 
@@ -93,7 +93,7 @@ async def test_repeated_call_does_what_the_first_has_noted(story: Story, case: C
     await story.send_and_be_killed(call, call.request)
     await call
     assert await state(story, jid) == wanted
-    assert not await story.exists("x:agenda")
+    assert not await story.noted()
 
 
 async def test_failure_of_a_job_that_was_deleted_meanwhile_is_reacted_to(story: Story) -> None:
@@ -118,7 +118,7 @@ async def test_dependents_beyond_the_first_portion_are_released_later(
     for _ in range(2):
         await story.tick(4)
     assert len(await story.scores("q:mail-work")) == 500
-    assert not await story.exists("x:agenda")
+    assert not await story.noted()
 
 
 async def test_pop_that_finds_too_few_jobs_looks_for_what_is_noted(story: Story) -> None:

@@ -22,10 +22,6 @@ async def cause(story: Story, jid: str) -> Any:
     return json.loads((await story.job(jid))["x-cause"])
 
 
-async def sweep(story: Story, at: float) -> float:
-    return await story.store.on_failure_sweep(now=at)
-
-
 async def fail_as_qless(story: Story, jid: str, at: int, group: str = "typo") -> None:
     """Fail a running job with the writes of live qless, which knows of no branches."""
     failure = {"group": group, "message": "oh", "when": at, "worker": "ann"}
@@ -190,67 +186,76 @@ async def test_branch_that_could_not_be_put_is_refused(story: Story, text: str) 
 # Failures that other clients store
 
 
-async def test_sweep_finds_what_another_client_failed_once(story: Story) -> None:
+async def review(story: Story, at: float) -> float | None:
+    """Tick until nothing is due; return when failures are next reviewed."""
+    while True:
+        await story.tick(at)
+        next_review = await story.reviewed("failures")
+        if not await story.noted() and (next_review is None or next_review > at):
+            return next_review
+
+
+async def test_review_finds_what_another_client_failed_once(story: Story) -> None:
     await story.running("a", 100, 101, on_failure=branch())
     await fail_as_qless(story, "a", 102)
-    assert await story.counts(103, "money") == {}
-    assert await sweep(story, 120) == 40
+    assert await review(story, 119) == 120
+    assert await story.counts(119, "money") == {}
+    assert await review(story, 121) == pytest.approx(141, abs=0.01)
     assert (await cause(story, "a-failure-1"))["message"] == "oh"
-    assert await sweep(story, 130) == 30
-    assert await sweep(story, 170) == 40
+    assert await review(story, 170) == pytest.approx(190, abs=0.01)
     assert await story.counts(171, "money") == {"waiting": 1}
 
 
-async def test_sweep_leaves_what_a_script_has_handled(story: Story) -> None:
+async def test_review_leaves_what_a_script_has_handled(story: Story) -> None:
     await story.failed("a", 100, 101, 102, on_failure=branch())
-    assert await sweep(story, 120) == 40
+    await review(story, 120)
     assert await story.counts(121, "money") == {"waiting": 1}
 
 
-async def test_sweep_sees_each_failure_of_a_job(story: Story) -> None:
+async def test_review_sees_each_failure_of_a_job(story: Story) -> None:
     await story.failed("a", 100, 101, 102, on_failure=branch())
     await story.store.revive_job(jid="a", now=110)
     assert await story.pop(111) == ["a"]
     await fail_as_qless(story, "a", 112)
-    await sweep(story, 120)
+    await review(story, 120)
     assert await story.pop(121, queue="money", count=9) == ["a-failure-1", "a-failure-2"]
 
 
-async def test_sweep_leaves_failures_from_before_the_declaration(story: Story) -> None:
+async def test_review_leaves_failures_from_before_the_declaration(story: Story) -> None:
     await story.failed("a", 100, 101, 102)
     await story.store.on_failure_declare(klass="Greet", job=branch(), now=110)
-    await sweep(story, 120)
-    await story.store.on_failure_declare(klass="Greet", job=branch(), now=121)
-    await story.running("b", 122, 123)
-    await fail_as_qless(story, "b", 124)
-    await sweep(story, 161)
+    await review(story, 130)
+    await story.store.on_failure_declare(klass="Greet", job=branch(), now=131)
+    await story.running("b", 132, 133)
+    await fail_as_qless(story, "b", 134)
+    await review(story, 161)
     assert await story.pop(162, queue="money", count=9) == ["b-handler-failure-1"]
 
 
-async def test_sweep_applies_the_policies_of_dependents(story: Story) -> None:
+async def test_review_applies_the_policies_of_dependents(story: Story) -> None:
     await story.running("a", 100, 101)
     await story.put("b", 102, depends=["a"], if_dependency_fails="fail")
     await story.put("c", 103, depends=["a"], if_dependency_fails="run")
     await fail_as_qless(story, "a", 104)
-    await sweep(story, 120)
+    await review(story, 122)
     assert (await story.state("b"), await story.state("c")) == ("failed", "waiting")
 
 
-async def test_sweep_continues_in_the_next_call(story: Story) -> None:
+async def test_review_continues_in_the_next_call(story: Story) -> None:
     for number in range(1500):
         await story.put(f"j{number}", 100, on_failure=branch())
     assert len(await story.pop(101, count=1000)) == 1000
     assert len(await story.pop(102, count=1000)) == 500
     for number in range(1500):
         await fail_as_qless(story, f"j{number}", 103, f"g{number % 2}")
-    assert await sweep(story, 120) == 0
-    assert await sweep(story, 120) == 40
-    while await story.exists("x:agenda"):  # each call does a portion
-        await story.call("tick", now=120, batch=[])
+    await story.tick(120)
+    assert await story.reviewed("failures") == 120
+    assert 800 <= len(await story.noted()) < 1500
+    assert await review(story, 120) == pytest.approx(140 + 1500 / 2000, abs=0.1)
     assert await story.counts(121, "money") == {"waiting": 1500}
 
 
-async def test_sweep_does_nothing_where_no_failure_matters(story: Story) -> None:
+async def test_nothing_is_reviewed_where_no_failure_matters(story: Story) -> None:
     await story.failed("a")
     async with story.unchanged():
-        assert await sweep(story, 3) == 40
+        assert await review(story, 300) is None

@@ -300,18 +300,18 @@ async def test_held_member_is_open_when_it_no_longer_depends(story: Story) -> No
     assert await status(story) == {"added": 1, "open": 1}
 
 
-async def test_sweep_finds_what_other_clients_have_done(story: Story) -> None:
+async def test_review_finds_what_other_clients_have_done(story: Story) -> None:
     await add(story, 1, "a", "b", "c", "d", **CALLBACKS)
     await close(story, 1)
     for jid, state in (("a", "complete"), ("b", "failed"), ("d", "waiting")):
         await story.redis.hset(f"{story.namespace}:j:{jid}", "state", state)
     await story.redis.delete(f"{story.namespace}:j:c")
-    while await story.call("on_failure", "sweep", now=30) == 0:
-        pass
+    await story.tick(20)
+    assert await status(story) == {"added": 4, "open": 4}
+    await story.tick(30)
     assert await status(story) == {"added": 4, "open": 1, "failed": 1, "canceled": 1}
     await story.redis.hset(f"{story.namespace}:j:d", "state", "complete")
-    while await story.call("on_failure", "sweep", now=60) == 0:
-        pass
+    await story.tick(60)
     assert await status(story) == {
         "added": 4,
         "failed": 1,
@@ -328,13 +328,13 @@ async def test_set_is_deleted_after_its_retention(story: Story) -> None:
     await finish(story, 4, "b")
     week = 604800
     for at in (week, week + 5):
-        while await story.call("on_failure", "sweep", now=at) == 0:
-            pass
+        await story.tick(at)
         if at == week:
             assert await status(story) == {"added": 2, "failed": 1}
-        await story.redis.zadd(f"{story.namespace}:x:set-reviews", {"1": 0})
-    while await story.call("on_failure", "sweep", now=week + 6) == 0:
-        pass
+            assert await story.reviewed("set", "1") == week + 620
+    assert await status(story) == {"added": 2, "failed": 1}
+    await story.tick(week + 620)
+    assert not await story.exists("x:agenda")
     with pytest.raises(NoSuchSet):
         await status(story)
     assert await story.call("revive", "job", jid="a", now=week + 7) == 1

@@ -135,7 +135,7 @@ async def test_many_jobs_between_are_followed_in_portions(story: Story) -> None:
     for _ in range(12):
         await story.tick(11)
     assert await story.state("run") == "waiting"
-    assert not await story.exists("x:agenda")
+    assert not await story.noted()
 
 
 async def test_deleted_job_leaves_no_trace(story: Story) -> None:

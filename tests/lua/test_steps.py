@@ -19,7 +19,7 @@ async def read(story: Story, jid: str = "a") -> dict[str, str]:
 
 
 async def has_keys(story: Story) -> bool:
-    return bool(await story.items("x:steps:a") or await story.scores("x:with-steps"))
+    return bool(await story.items("x:steps:a") or await story.reviewed("steps", "a"))
 
 
 async def test_step_is_stored_with_number_time_and_attempt(story: Story) -> None:
@@ -128,21 +128,35 @@ async def test_steps_of_an_earlier_job_of_the_jid_are_not_seen(story: Story) -> 
     assert await read(story) == {"step:write": "1 5.000 1 1"}
 
 
-async def test_ticks_sweep_steps_of_jobs_that_other_clients_ended(story: Story) -> None:
+async def test_ticks_delete_steps_of_jobs_that_other_clients_ended(story: Story) -> None:
     await story.running("a")
     await store(story, "plan", 2)
     await story.complete("a", 3)  # as other clients do
-    await story.tick(601)
+    await story.tick(21)
     assert await has_keys(story)
-    await story.tick(603)
+    await story.tick(23)
     assert not await has_keys(story)
 
 
 async def test_ticks_leave_steps_that_are_needed(story: Story) -> None:
     await story.running("a")
     await store(story, "plan", 2)
-    await story.tick(603)
-    assert await story.scores("x:with-steps") == {"a": 1203}
+    await story.tick(23)
+    assert list(await read(story)) == ["step:plan"]
+    assert await story.reviewed("steps", "a") == 43
+
+
+async def test_many_jobs_with_steps_are_reviewed_less_often(story: Story) -> None:
+    await story.running("a")
+    await store(story, "plan", 2)
+    for start in range(0, 130_000, 10_000):
+        notes = {f"note {number}": 1e9 for number in range(start, start + 10_000)}
+        await story.redis.zadd(story.key("x:agenda"), notes)
+        if start == 0:
+            await story.tick(30)
+            assert await story.reviewed("steps", "a") == 30 + 20 + 10_000 / 200
+    await story.tick(200)
+    assert await story.reviewed("steps", "a") == 200 + 20 + 600
 
 
 @pytest.mark.parametrize(("name", "left"), [("two", ["one"]), ("one", []), ("rows", ["one"])])

@@ -53,17 +53,27 @@ JSON = {"tags", "failure", "x-after", "x-cause"}
 def keyspace(redis: Redis, name: str) -> dict[str, Any]:
     """Read every key of the namespace.
 
-    Left out are keys that the model does not have: stored replies, and how far statistics are
-    pruned.
+    Left out are keys that the model does not have: stored replies, how far statistics are pruned,
+    and reviews of what other clients have done: here they find nothing.
     """
     rows: list[list[Any]] = redis.eval(DUMP, 0, f"{name}:*")
     return {
         key: _read(key.removeprefix(f"{name}:"), kind, contents)
         for key, kind, contents in rows
         if not key.startswith(
-            (f"{name}:x:request:", f"{name}:x:stats-days", f"{name}:x:histogram-days")
+            (
+                f"{name}:x:request:",
+                f"{name}:x:stats-days",
+                f"{name}:x:histogram-days",
+                f"{name}:x:on-failure",
+            )
         )
+        and not (key == f"{name}:x:agenda" and _are_reviews(contents))
     }
+
+
+def _are_reviews(agenda: list[str]) -> bool:
+    return all(text.startswith('{"kind":"review ') for text in agenda[::2])
 
 
 def _read(key: str, kind: str, contents: Any) -> Any:

@@ -281,7 +281,6 @@ class LockHolder(Pop):
         if "x-steps" not in job:
             self.delete("x", "steps", jid)
             job["x-steps"] = "1"
-            self.scores("x", "with-steps")[jid] = time + 600
         steps = self.hash("x", "steps", jid)
         former = steps.get(f"{kind}:{name}")
         if former and kind == "step":

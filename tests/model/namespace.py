@@ -207,7 +207,6 @@ class Namespace:
     def delete_steps(self, jid: str) -> None:
         self.job(jid).pop("x-steps", None)
         self.delete("x", "steps", jid)
-        self.scores("x", "with-steps").pop(jid, None)
 
     # States and queues
 

@@ -74,7 +74,6 @@ class Put(Recurring):
             job["x-after"] = wanted
         if on_failure:
             job["x-on-failure"] = on_failure
-            self.hash("x", "on-failure").setdefault("", f"{time:.6f}")
         self.file(jid, queue, time, after)
         self.register_queue(queue, time)
         self.publish_to_trackers("put", jid)

@@ -190,6 +190,9 @@ class Bulks:
 
 @given(steps)
 @example([*[("put", number, 0) for number in (0, 0, 1, 1, 5)], ("pass", 2, 0), ("put", 8, 0)])
+@example(
+    [("put", number, 0) for number in (0,) * 8 + (2, 2, 5, 5, 8)] + [("pop", 0, 0), ("end", 0, 0)]
+)
 def test_pops_bring_what_the_rules_say(redis_url: str, plan: list[Step]) -> None:
     async def run() -> None:
         namespace, connection = "bulks", Connection(redis_url)

@@ -212,7 +212,7 @@ async def test_last_data_is_run_once_and_never_beside_another_run(
         await story.configure(grace_period=0, heartbeat=LOCK)
         batch = range(first, min(first + AT_ONCE, cases))
         await asyncio.gather(*(Case(story, f"q{n}", random.Random(n)).run() for n in batch))
-        assert not await story.exists("x:agenda")
+        assert not await story.noted()
         if first == 0:
             found = (await story.store.check(now=6e9, budget=10_000))["found"]
             assert not [each for each in found if each["problem"] != "unique-without-job"], found

@@ -143,6 +143,23 @@ async def test_worker_without_scheduler_declares_and_deletes_nothing(
     assert (await _found(client)).interval == 3600
 
 
+@pytest.mark.usefixtures("frequent_polls")
+async def test_idle_worker_reviews_what_other_clients_may_have_done(
+    client: Client, work: Work, until: Until
+) -> None:
+    agenda, failures = f"{client.namespace}:x:agenda", '{"kind":"review failures","about":""}'
+    async with work(_handler(every=3600, on_failure=_handler("undo", _other))):
+        await until(lambda: client.redis.zscore(agenda, failures))
+        for _ in range(2):
+            due = await client.internals.store.now()
+            await client.redis.zadd(agenda, {failures: due})
+
+            async def is_scheduled_again() -> bool:
+                return (await client.redis.zscore(agenda, failures) or 0) >= due + 20  # noqa: B023
+
+            await until(is_scheduled_again)
+
+
 # Declarations lost by Redis
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -189,7 +190,8 @@ async def test_many_dependents_are_handled_in_batches(
             return set(await states(client, *jids)) == {"failed"}
 
         await until(all_failed)
-    assert await client.redis.exists(f"{client.namespace}:x:agenda") == 0
+    notes = [each async for each, _ in client.redis.zscan_iter(f"{client.namespace}:x:agenda")]
+    assert [json.loads(each)["kind"] for each in notes] == ["review failures"]
     assert await client.check() == []
 
 

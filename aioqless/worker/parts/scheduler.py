@@ -1,7 +1,4 @@
-"""Declare what handlers do on schedule and on failures, and do what is due.
-
-Due are recurring jobs with a cron expression, and the search for failures that other clients store.
-"""
+"""Declare what handlers do on schedule and on failures, and put recurring jobs that are due."""
 
 from __future__ import annotations
 
@@ -161,7 +158,6 @@ class Scheduler:
         self._woken = asyncio.Event()
         self._logged: set[tuple[str, str]] = set()
         self._reviewed = -math.inf  # when, by the monotonic clock
-        self._next_sweep = -math.inf  # of failures that other clients store, by the same clock
         self._redis_time = 0.0  # at the latest tick
 
     def wake(self) -> None:
@@ -188,10 +184,6 @@ class Scheduler:
                 self.reconciled = True
             self.declared.set()
             pause = await self._tick()
-            if time.monotonic() >= self._next_sweep:
-                while not (wait := await self._store.on_failure_sweep()):
-                    pass
-                self._next_sweep = time.monotonic() + wait
         except NOT_NOW as error:
             return self._outage.record_failure(error, asked)
         except QueueFull as full:  # which branches are not

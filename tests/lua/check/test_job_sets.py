@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.check.all_states import Commands, findings, problems
+from tests.lua.check.all_states import Commands, findings, note, problems
 from tests.lua.story import Story
 from tests.lua.test_job_sets import CALLBACKS, add, close, status
 
@@ -25,8 +25,8 @@ WOUNDS: dict[str, tuple[set[str], Commands, dict[str, object]]] = {
         {"added": 2, "open": 2},
     ),
     "a set is never reviewed": (
-        {"set-unlisted"},
-        [("ZREM", "x:set-reviews", "1")],
+        {"not-reviewed"},
+        [("ZREM", "x:agenda", note("review set", "1"))],
         {"added": 2, "open": 2},
     ),
 }

@@ -20,19 +20,20 @@ function agenda.run(now)
   call.notes = nil
 end
 
--- What is stored. Each note disappears in the script that does it, so it is done once; the rest of
--- what is too much for a call is left to ticks.
+-- What is stored and due; for a caller that gives no time, only what is due at once. Each note
+-- disappears in the script that does it, so it is done once; the rest of what is too much for a
+-- call is left to ticks.
 function agenda.run_stored(now)
-  local left = PORTION
+  local left, last = PORTION, clock.is_used() and 0 or now
   repeat
-    local text = redis.call('ZRANGE', keys.agenda(), '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1]
+    local text = redis.call('ZRANGE', keys.agenda(), '-inf', last, 'BYSCORE', 'LIMIT', 0, 1)[1]
     if not text then return end
     redis.call('ZREM', keys.agenda(), text)
     local note = cjson.decode(text)
     left = left - agenda.perform(note.kind, note.about, now, left)
     if call.notes then agenda.run(now) end
   until left <= 0
-  if notes.is_due(now) then redis.call('PUBLISH', keys.ticks_channel(), '') end
+  if notes.is_due(last) then redis.call('PUBLISH', keys.ticks_channel(), '') end
 end
 
 -- Return how many jobs it was about, at least 1.
@@ -40,7 +41,11 @@ function agenda.perform(kind, about, now, most)
   if kind == 'links' then return dependents.run(about, now, most) end
   if kind == 'policies' then return failed_dependencies.run(about, now, most) end
   if kind == 'worker gone' then return lost_workers.put_back(about, now, most) end
-  if kind == 'orphan' then
+  if kind == 'review set' then return review.review_set(about, now, most) end
+  if kind == 'review failures' then return review.review_failures(now, most) end
+  if kind == 'review steps' then
+    review.review_steps(about, now)
+  elseif kind == 'orphan' then
     calls.cancel_orphan(about, now)
   elseif kind == 'failed' then
     failure_reactions.react(about, now)

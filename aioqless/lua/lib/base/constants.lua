@@ -22,4 +22,5 @@ local MAX_WORKER_AGE = 86400   -- seconds for which a silent worker is known
 local ANSWER_TTL = 120         -- seconds for which the answer to a request is kept
 local PRUNED_EVERY = 50        -- completions of a queue after which old entries are deleted
 local EXHAUSTED_GROUP = 'failed-retries-'  -- and the queue: jobs without retries or locks left
+local REVIEW_INTERVAL = 20     -- seconds between two looks at what other qless clients have done
 local WORKER_TIMEOUT = 15      -- seconds without a beat after which a worker is gone; at least 15

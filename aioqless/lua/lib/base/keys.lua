@@ -111,7 +111,8 @@ function keys.event_channel(name) return ns .. ':' .. name end
 function keys.fence() return ns .. ':x:fence' end
 -- T a caller's latest request and its answer; expires
 function keys.request(id) return ns .. ':x:request:' .. id end
--- Z what follows from changes for other jobs (lib/facts/notes.lua), as JSON, by when it is due
+-- Z what follows from changes for other jobs (lib/facts/notes.lua), and what is reviewed since
+-- other clients may change it (lib/agenda/review.lua), as JSON, by when it is due
 function keys.agenda() return ns .. ':x:agenda' end
 -- S the jids that such a note is about, if they may be many
 function keys.noted_jids(of) return ns .. ':x:noted-jids:' .. of end
@@ -132,16 +133,12 @@ function keys.ticks_channel() return ns .. ':x:ticks-changed' end
 -- S dependencies that can't complete: they have failed, or failed ones hold them
 function keys.stuck(jid) return ns .. ':x:stuck:' .. jid end
 -- H by klass: since when its handler has declared what its failures put, and that as JSON; of the
--- empty klass: since when failures matter
+-- empty klass, as JSON: since when failures matter, and how far their review has come
 function keys.on_failure() return ns .. ':x:on-failure' end
--- H how far the search for failures that other clients stored has come
-function keys.failure_sweep() return ns .. ':x:failure-sweep' end
 -- S options that set the retention of a queue's or klass' ended jobs
 function keys.retention_rules() return ns .. ':x:retention-rules' end
 -- Z job sets, by name, with their numbers
 function keys.sets() return ns .. ':x:sets' end
--- Z numbers of job sets by when their members are next compared with their states
-function keys.set_reviews() return ns .. ':x:set-reviews' end
 -- T the number of the latest job set
 function keys.set_number() return ns .. ':x:set-number' end
 -- H a job set: name, created, closed, added, touched, review; what its end puts, until it is put
@@ -160,8 +157,6 @@ function keys.beats() return ns .. ':x:beats' end
 function keys.beat(worker) return ns .. ':x:beat:' .. worker end
 -- H what a job's runs have stored for later runs, by kind and name: `number time attempt value`
 function keys.steps(jid) return ns .. ':x:steps:' .. jid end
--- Z jobs that have stored steps by when they are checked again
-function keys.with_steps() return ns .. ':x:with-steps' end
 -- stream of what a job's runs have emitted; expires
 function keys.output(jid) return ns .. ':x:output:' .. jid end
 -- Z jobs of a queue that gather for a bulk, by their score in `-work`

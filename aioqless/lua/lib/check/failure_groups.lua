@@ -36,6 +36,11 @@ function failure_groups.remove(here, group, jid)
   end
 end
 
+function failure_groups.check_branches(here)
+  if failure_jobs.read_review() then key_entries.check_review(here, 'review failures', '') end
+  return 1
+end
+
 function failure_groups.check_names(here)
   return key_entries.scan_members(here, 'SSCAN', function(group)
     if redis.call('EXISTS', keys.group(group)) == 0 then

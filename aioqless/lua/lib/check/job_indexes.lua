@@ -75,9 +75,8 @@ end
 function job_indexes.check_steps(here, jid)
   if not steps.are_needed(jid) then
     findings.add('steps-without-job', {jid = jid}, function() steps.delete(jid) end)
-  elseif not redis.call('ZSCORE', keys.with_steps(), jid) then
-    findings.add('steps-unlisted', {jid = jid},
-      function() redis.call('ZADD', keys.with_steps(), here.now, jid) end)
+  else
+    key_entries.check_review(here, 'review steps', jid)
   end
   return 1
 end

@@ -1,10 +1,7 @@
 -- set_members: check that members of job sets are listed by their states.
 
 function set_members.check_set(here, set)
-  if not redis.call('ZSCORE', keys.set_reviews(), set) then
-    findings.add('set-unlisted', {set = set},
-      function() redis.call('ZADD', keys.set_reviews(), here.now, set) end)
-  end
+  key_entries.check_review(here, 'review set', set)
   return 1
 end
 

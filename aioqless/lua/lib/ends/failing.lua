@@ -70,13 +70,9 @@ function failing.store(job, group, message, worker, now)
   retention.schedule_failed(job, now)
   local f = redis.call('HMGET', keys.job(job.jid), 'x-cascade', 'x-on-failure', 'klass',
     'x-parent')
-  local declared = redis.call('HGET', keys.on_failure(), f[3] or '')
-  if f[1] or f[2] or declared then
-    notes.store('failed', {
-      jid = job.jid, queue = job.queue, time = job.time_text, cascade = f[1], own = f[2],
-      klass = f[3], declared = declared, group = group, message = message,
-    })
-  end
+  failure_jobs.note_failure({
+    jid = job.jid, queue = job.queue, time = job.time_text, group = group, message = message,
+  }, f)
   if f[4] then
     notes.store('child ended', {
       jid = job.jid, parent = f[4],

@@ -67,7 +67,6 @@ end
 function members.delete(set, name)
   redis.call('UNLINK', keys.set(set), keys.members(set, 'results'))
   for _, place in ipairs(PLACES) do redis.call('UNLINK', keys.members(set, place)) end
-  redis.call('ZREM', keys.set_reviews(), set)
   if name then redis.call('ZREM', keys.sets(), name) end
 end
 

@@ -1,21 +1,18 @@
 -- steps: what the runs of a job have stored for later runs, until the job has ended. The job's
 -- field `x-steps` says that there is something, so that jobs without steps cost nothing.
 
-local CHECKED_EVERY = 600
-local PORTION = 20
-
--- List a job among those with steps. What an earlier job of this jid has left is deleted.
+-- A job has its first steps. What an earlier job of this jid has left is deleted.
 function steps.begin(jid, now)
   redis.call('UNLINK', keys.steps(jid))
   record.set_fields(jid, 'x-steps', 1)
-  redis.call('ZADD', keys.with_steps(), now + CHECKED_EVERY, jid)
+  notes.schedule('review steps', jid, now + constants.REVIEW_INTERVAL)
 end
 
 -- Delete the steps of a job that is complete or canceled, or is put by a new `put`.
 function steps.delete(jid)
   record.delete_fields(jid, 'x-steps', 'x-parked')
   redis.call('UNLINK', keys.steps(jid))
-  redis.call('ZREM', keys.with_steps(), jid)
+  notes.remove('review steps', jid)
 end
 
 -- Forget a step, and all that was stored after it.
@@ -41,19 +38,7 @@ function steps.read_number(entry) return tonumber(string.match(entry, '^(%d+) ')
 -- The value of an entry.
 function steps.read_value(entry) return string.match(entry, '^%S+ %S+ %S+ (.*)$') end
 
--- Delete steps whose job is gone, or was ended by another qless client; a few per call.
-function steps.sweep(now)
-  local due = redis.call('ZRANGE', keys.with_steps(), '-inf', now, 'BYSCORE', 'LIMIT', 0, PORTION)
-  for _, jid in ipairs(due) do
-    if steps.are_needed(jid) then
-      redis.call('ZADD', keys.with_steps(), now + CHECKED_EVERY, jid)
-    else
-      if redis.call('EXISTS', keys.job(jid)) == 0 then steps.note_orphans(jid) end
-      steps.delete(jid)
-    end
-  end
-end
-
+-- Whether a job that has steps exists and is not complete.
 function steps.are_needed(jid)
   local job = redis.call('HMGET', keys.job(jid), 'state', 'x-steps')
   return job[1] and job[1] ~= 'complete' and job[2]

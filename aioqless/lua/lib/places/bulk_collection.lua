@@ -1,5 +1,7 @@
 -- bulk_collection: the other jobs of a bulk, which a pop takes along with the first one.
 
+local MOST_MOVED = 100  -- jobs that are due, of any key, which a bulk that isn't full looks through
+
 -- Take along others of a bulk, at most `most`, with its `first` job, which was popped with this
 -- score: add to `found.jobs` those that may start. `found.top` is what was popped with it, and
 -- `found.moved` what became due. Return their number. `most` nil: the caller runs jobs singly.
@@ -34,7 +36,7 @@ function bulk_collection.find(queue, index, own, found, most, now)
   if most <= 0 then return {} end
   local best = redis.call('ZRANGE', index, 0, most - 1, 'REV', 'WITHSCORES')
   if #best < 2 * most then
-    placement.move_due(queue, now, most - #best / 2, found.moved)
+    placement.move_due(queue, now, MOST_MOVED, found.moved)
     best = redis.call('ZRANGE', index, 0, most - 1, 'REV', 'WITHSCORES')
   end
   if #best == 0 then return {} end

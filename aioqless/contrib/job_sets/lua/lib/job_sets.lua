@@ -37,7 +37,7 @@ function job_sets.open(name, on_end, callbacks, now)
   if set then return set end
   set = string.format('%.0f', redis.call('INCR', keys.set_number()))
   redis.call('ZADD', keys.sets(), set, name)
-  redis.call('ZADD', keys.set_reviews(), now, set)
+  notes.schedule('review set', set, now + constants.REVIEW_INTERVAL)
   local at = string.format('%.6f', now)
   redis.call('HSET', keys.set(set), 'name', name, 'created', at, 'touched', at, 'added', 0,
     'callbacks', callbacks or '')
