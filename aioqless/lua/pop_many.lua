@@ -5,7 +5,7 @@
 -- @arg     now      time
 -- @arg     order    string        `ordered`: empty a queue before the next; `rotation`: one job
 --                                 from each; `waiting`: as `ordered`, without looking for due jobs,
---                                 expired locks and silent workers where enough jobs are waiting
+--                                 expired locks and silent workers where any job is waiting
 -- @batch   queue:string limit:count?      in order of preference; at most `limit` jobs of each
 -- @option  together string        any value: jobs of a bulk come together, and need one of `count`
 -- @option  version  name          of the worker's code, for the archive

@@ -120,26 +120,26 @@ async def varied(story: Story) -> Story:
     return story
 
 
-async def test_waiting_jobs_alone_are_popped_where_they_are_enough(varied: Story) -> None:
+async def test_waiting_jobs_alone_are_popped_if_there_are_any(varied: Story) -> None:
     await varied.store.config_set(option="grace-period", value=0)
-    assert await _pop(varied, 200, "waiting", ["mail"], 2) == ["first", "second"]
+    assert await _pop(varied, 200, "waiting", ["mail"], 3) == ["first", "second"]
     assert (await varied.job("lost"))["worker"] == "bob"
     assert [worker["name"] for worker in await varied.store.workers(now=200)] == ["bob"]
 
 
-async def test_pop_that_prefers_waiting_jobs_takes_others_where_too_few_wait(varied: Story) -> None:
+async def test_pop_that_prefers_waiting_jobs_takes_others_where_none_waits(varied: Story) -> None:
     await varied.store.config_set(option="grace-period", value=0)
-    jids = await _pop(varied, 200, "waiting", ["mail"], 3)
-    assert jids == ["lost", "first", "second"]
-    assert await _pop(varied, 200, "waiting", ["mail"], 3) == ["due"]
+    assert await _pop(varied, 200, "waiting", ["mail"], 2) == ["first", "second"]
+    assert await _pop(varied, 200, "waiting", ["mail"], 3) == ["lost", "due"]
 
 
-async def test_pop_that_prefers_waiting_jobs_is_repeated_soon_if_some_may_not_start(
+async def test_pop_that_prefers_waiting_jobs_is_repeated_soon_if_it_had_room(
     varied: Story,
 ) -> None:
-    await varied.redis.delete(varied.key("j:second"))
-    rows, due, _ = await _ask(varied, 200, "waiting", ["mail"], 2)
-    assert [row[0] for row in rows] == [b"first"] and float(due) == 0.001
+    rows, due, _ = await _ask(varied, 200, "waiting", ["mail"], 3)
+    assert len(rows) == 2 and float(due) == pytest.approx(0.1)
+    rows, due, _ = await _ask(varied, 200, "waiting", ["mail"], 1)
+    assert [row[0] for row in rows] == [b"due"] and due == ""
 
 
 # The time of the next pop

@@ -1,6 +1,7 @@
 -- pop: select the next jobs of a queue, and lock them for a worker.
 
 local MOST_HELD_BACK = 25
+local LOOKS_AGAIN = 0.1  -- seconds until a pop that preferred waiting jobs is followed by another
 
 -- Create due instances of recurring jobs, and move scheduled jobs that are due. `moved` gets when
 -- each of these was, by jid. Return whether there are any of either.
@@ -12,7 +13,7 @@ function pop.prepare(queue, now, wanted, moved)
 end
 
 -- Lock up to `count` jobs of a queue: those with an expired lock first, then the waiting ones,
--- which are enough if they are as many and the caller `prefers_waiting`. `by` has the worker, the
+-- which are enough if there are any and the caller `prefers_waiting`. `by` has the worker, the
 -- version of its code, and whether it takes bulks. Return their jids in the order in which they are
 -- to run.
 function pop.take(queue, by, count, now, prefers_waiting)
@@ -24,7 +25,7 @@ function pop.take(queue, by, count, now, prefers_waiting)
   local found, limited, takes_turns = {jobs = jobs, moved = {}}, false, false
   -- Jobs beyond `count`, which need no slots: a bulk takes one. With them there may be `most`.
   local along, most, full, more = 0, math.min(room, constants.MAX_BATCH / 2), false, false
-  local enough = prefers_waiting and redis.call('ZCARD', keys.waiting(queue)) >= count
+  local enough = prefers_waiting and redis.call('EXISTS', keys.waiting(queue)) == 1
   if not enough then
     pop.register_worker(by, now)
     first = redis.call('ZRANGE', keys.locks(queue), '0', '0', 'WITHSCORES')[2]
@@ -62,8 +63,10 @@ function pop.take(queue, by, count, now, prefers_waiting)
       or limited and #top > 0 and redis.call('EXISTS', keys.waiting(queue)) == 1)
     more = more or full or again and held_back >= MOST_HELD_BACK or found.moved.has_more
   until not again or held_back >= MOST_HELD_BACK
-  if more or #jobs < count and enough then
+  if more then
     pop.note_due(queue, now)
+  elseif #jobs < count and enough then
+    pop.note_due(queue, now + LOOKS_AGAIN)
   elseif #jobs < count and first > now and not prepared and held_back == 0 then
     pop.note_due(queue, first)
   end
