@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias
@@ -151,14 +151,16 @@ def _stored(command: Command) -> Iterator[str]:
 
 def _definitions(blocks: list[Block]) -> Iterator[Line]:
     """Yield the definitions; blocks of one library share its locals."""
-    for library, of_library in itertools.groupby(blocks, lambda block: block.lib):
+    for _, of_library in itertools.groupby(blocks, lambda block: block.lib):
         yield "do", None
-        yield from (
-            (text, (known_libraries()[library], number))
-            for block in of_library
-            for number, text in block.written_out
-        )
+        yield from _written_out(of_library)
         yield "end", None
+
+
+def _written_out(blocks: Iterable[Block]) -> Iterator[Line]:
+    for block in blocks:
+        file = known_libraries()[block.lib]
+        yield from ((text, (file, number)) for number, text in block.written_out)
 
 
 _ON_DEMAND = """\
@@ -178,7 +180,7 @@ def _definitions_on_demand(deferred: dict[Block, list[Block]]) -> Iterator[Line]
     word = "if"
     for function, blocks in deferred.items():
         yield f"{word} name == {_quoted(f'{function.lib}__{function.name}')} then", None
-        yield from _definitions(blocks)
+        yield from _written_out(blocks)
         word = "elseif"
     yield "end", None
     yield from ((text, None) for text in _ON_DEMAND)

@@ -25,6 +25,7 @@ BURST_PAUSE = 0.01  # seconds between pops of a burst while parts have not caugh
 PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a put wakes it sooner
 NAMES_PER_PAGE = 1000
 UPKEEP_INTERVAL = 0.1  # seconds between pops that look for more than the waiting jobs, if many wait
+IDLE_POP_INTERVAL = 600.0  # seconds between pops of an idle worker; between them it only looks
 LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
 # Takes jobs, each with the seconds its lock lasts; returns how many have a handler.
@@ -92,6 +93,7 @@ class Poller:
         self._woken = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
+        self._pop_due = 0.0  # until when it suffices to ask whether a pop would bring anything
         self._last_jobs = -math.inf  # when a pop last brought jobs, by time.monotonic
         self._lifecycle.add_poller(self._look_again)
 
@@ -128,6 +130,8 @@ class Poller:
 
     async def _poll(self, start: StartJobs) -> float:
         """Pop once and start the jobs; return the seconds until the next poll."""
+        if self._woken.is_set() or self._settings.burst:
+            self._pop_due = 0.0
         self._woken.clear()
         if not await self._holds_name():
             return self._settings.poll
@@ -196,6 +200,15 @@ class Poller:
         self._upkeep_due = now + UPKEEP_INTERVAL
         return order
 
+    async def _look(self, batch: Sequence[PopManyRow]) -> Popped | None:
+        """Return what a pop would bring if that is nothing; None: it may bring jobs.
+
+        An idle worker looks, since that takes a few commands however many queues there are.
+        """
+        due = await self._store.ready(queues=[row["queue"] for row in batch])
+        self._outage.record_success(permitted=True)
+        return None if due == "0" else Popped([], due=float(due or 0))
+
     async def _pop(self) -> Popped | None:
         """Pop jobs when slots are free; while Redis is unavailable, try again, until stopped.
 
@@ -218,9 +231,13 @@ class Poller:
                     batch = self.subscriptions.next_batch(queues)
                     if not (batch or attempt.unanswered):
                         return NOTHING
+                    may_look = time.monotonic() < self._pop_due and not attempt.unanswered
+                    if may_look and (nothing := await self._look(batch)):
+                        return nothing
                     order = self._order(time.monotonic())
                     # A stop waits for this: canceling it would leave locked jobs that no one runs.
                     popped = await attempt.send(taken, order, batch, together=self._takes_bulks)
+                    self._pop_due = 0.0 if popped.jobs else time.monotonic() + IDLE_POP_INTERVAL
                     self._outage.record_success(permitted=True)
                     return await attempt.without_lost(popped) if popped.jobs else popped
                 except NOT_NOW as error:

@@ -177,6 +177,7 @@ MEASURED: dict[str, _Each] = {
     "queues": ("queues", None, {"now": None}, _none),
     "queue_names": ("queue_names", None, {}, _none),
     "length": ("length", None, {"queue": "mail"}, _none),
+    "ready": ("ready", None, {"queues": ["mail", "run"], "now": None}, _none),
     "lag": ("lag", None, {"queues": ["mail", "run"], "now": None}, _none),
     "delays": ("delays", None, {"queues": ["mail", "run"], "now": None}, _none),
     "stats": ("stats", None, {"queue": "run", "date": None}, _none),

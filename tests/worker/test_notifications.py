@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -208,7 +210,14 @@ async def test_worker_pops_again_immediately_after_a_successful_pop(
             patched.undo()  # which its end needs
 
 
-# Idle workers send nothing
+# Idle workers send nothing, or little
+
+_UNANNOUNCED = """
+redis.call('HSET', ns .. ':j:' .. jid, 'jid', jid, 'klass', 'Note', 'data', '{}', 'priority', 0,
+  'tags', '[]', 'state', 'waiting', 'worker', '', 'expires', 0, 'queue', 'mail', 'retries', 5,
+  'remaining', 5, 'time', 1)
+redis.call('ZADD', ns .. ':' .. key, score, jid)
+"""
 
 
 async def no_calls(client: Client) -> bool:
@@ -229,6 +238,31 @@ async def test_idle_worker_makes_no_calls(
     async with work(note) as worker:
         await idle(worker)
         await until(lambda: no_calls(client))
+
+
+async def test_idle_worker_pops_only_when_a_look_says_that_it_may_bring_something(
+    client: Client, work: Work, until: Until, idle: Idle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    store = client.internals.store
+
+    def count(name: str, send: Callable[..., Any], **given: Any) -> Any:
+        calls.append(name)
+        return send(**given)
+
+    for name in ("pop_many", "ready"):
+        monkeypatch.setattr(store, name, partial(count, name, getattr(store, name)))
+    async with work(note, poll=0.05) as worker:
+        await idle(worker)
+        calls.clear()
+        await until(lambda: len(calls) > 5, SOON)
+        assert set(calls) == {"ready"}
+        put = "local ns, jid, key, score = unpack(ARGV) " + _UNANNOUNCED
+        now = await store.now()
+        keys = {"waiting": ("q:mail-work", -now / 1e10), "due": ("q:mail-scheduled", now + 0.2)}
+        for jid, (key, score) in keys.items():
+            await client.redis.eval(put, 0, client.namespace, jid, key, score)
+            await until(lambda: ran[-1:] == [jid], SOON)  # noqa: B023
 
 
 async def test_paused_queue_with_due_jobs_does_not_keep_the_worker_busy(

@@ -102,3 +102,39 @@ function rotation.reply(answer, worker, count, each, now)
   local next_due = #answer < 2 * count and rotation.find_next_due(each, now) or ''
   return {job_row.list(answer, worker), next_due, string.format('%.17g', now)}
 end
+
+-- Seconds until a pop may bring jobs, or a note is due; '' if neither is in sight.
+function rotation.find_ready(queues, now)
+  local used = {}
+  if not rotation.list_used(queues, 1, #queues, used, keys.agenda()) then return '' end
+  now = now or clock.now()
+  local first = tonumber(redis.call('ZRANGE', keys.agenda(), 0, 0, 'WITHSCORES')[2]) or math.huge
+  for _, queue in ipairs(used) do
+    local waits = redis.call('EXISTS', keys.waiting(queue)) == 1
+      and not rotation.is_closed(queue, now)
+    first = math.min(first, waits and now or rotation.find_queue_due({name = queue}, now))
+  end
+  return first == math.huge and '' or json.number(math.max(0, first - now))
+end
+
+-- Add to `used` the queues that have any job, of those from `first` to `last`. Where few have, a
+-- few commands tell, however many queues there are. Return whether they have any, or there is
+-- `another` key.
+function rotation.list_used(queues, first, last, used, another)
+  local sets = {another}
+  for i = first, last do
+    sets[#sets + 1] = keys.waiting(queues[i])
+    sets[#sets + 1] = keys.scheduled(queues[i])
+    sets[#sets + 1] = keys.recurring(queues[i])
+    sets[#sets + 1] = keys.locks(queues[i])
+  end
+  local found, middle = redis.call('EXISTS', unpack(sets)), math.floor((first + last) / 2)
+  if found == 0 then return false end
+  if found * 4 > last - first then
+    for i = first, last do used[#used + 1] = queues[i] end
+  else
+    rotation.list_used(queues, first, middle, used)
+    rotation.list_used(queues, middle + 1, last, used)
+  end
+  return true
+end
