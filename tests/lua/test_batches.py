@@ -57,7 +57,7 @@ async def test_refused_job_does_not_affect_others_of_its_batch(story: Story) -> 
         story,
         1,
         {"jid": "a"},
-        {"jid": "b", "data": "{"},
+        {"jid": "b", "data": "false"},
         {"jid": "c", "depends": '["c"]'},
         {"jid": "d"},
     )

@@ -160,7 +160,7 @@ async def test_jid_of_an_earlier_branch_is_not_used_again(story: Story) -> None:
         "{}",
         '{"queue": "q", "klass": "K"}',
         '{"queue": "q", "klass": "", "data": "1"}',
-        '{"queue": "q", "klass": "K", "data": "{"}',
+        '{"queue": "q", "klass": "K", "data": "false"}',
         '{"queue": "q", "klass": "K", "data": {}}',
         '{"queue": "q", "klass": "K", "data": "1", "delay": "-1"}',
         '{"queue": "q", "klass": "K", "data": "1", "priority": "high"}',

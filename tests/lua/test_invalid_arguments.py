@@ -89,8 +89,8 @@ WRONG = {
     "name": NO_NAMES,
     "jid": [*NO_NAMES, "a-history", "a-dependencies", "a-dependents", "-history"],
     "new_queue": [*NO_NAMES, "{namespace}:q:", "{namespace}:q:a\nb"],
-    "data": [*NO_JSON, "false", " false\n"],
-    "job_json": ["{}", "[]", BRANCH.replace('"1"', "1"), BRANCH.replace("1", "{")],
+    "data": ["false", " false\n"],
+    "job_json": ["{}", "[]", BRANCH.replace('"1"', "1"), BRANCH.replace("1", "false")],
     "object": [
         *NO_JSON,
         "false",

@@ -137,7 +137,7 @@ async def test_refused_call_publishes_nothing(story: Story) -> None:
     await _tracked(story)
     async with story.published() as messages:
         for refused in (
-            story.put("a", 2, data="{"),
+            story.put("a", 2, data="false"),
             story.complete("a", 2, worker="bob"),
             story.fail("a", 2, worker="bob"),
             story.timeout("a", "unknown", at=2),
