@@ -17,7 +17,7 @@ function stats.read_count(queue, time, what)
 end
 
 -- The histogram's bin: seconds within a minute, then minutes, hours, days. Within the first second,
--- also ours, `x-ms0` to `x-ms500`. And a range of seconds that have the same ones, if short.
+-- also ours, `x-ms0` to `x-ms500`. And the range of seconds that have the same ones.
 function stats.find_bins(seconds)
   if seconds >= 0 and seconds < 1 then
     -- The ranges end a little earlier, where no rounding matters.
@@ -32,27 +32,38 @@ function stats.find_bins(seconds)
     if seconds * 1000 < 500 then return 's0', 'x-ms200', 0.2, 0.5 - 1e-9 end
     return 's0', 'x-ms500', 0.5, 1 - 1e-9
   end
-  if seconds < 60 then
-    local whole = math.floor(seconds)
-    return 's' .. string.format('%.0f', whole), nil, whole, whole + 1
+  local letter, width = 's', 1
+  if seconds >= constants.DAY then
+    letter, width = 'd', constants.DAY
+  elseif seconds >= 3600 then
+    letter, width = 'h', 3600
+  elseif seconds >= 60 then
+    letter, width = 'm', 60
   end
-  if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
-  if seconds < constants.DAY then return 'h' .. math.floor(seconds / 3600) end
-  return 'd' .. string.format('%.0f', math.floor(seconds / constants.DAY))
+  local number = math.floor(seconds / width)
+  return letter .. string.format('%.0f', number), nil, number * width, (number + 1) * width
 end
 
--- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it.
+-- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it. Values of the same
+-- bins are written together.
 function stats.add(kind, queue, now, seconds)
   if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
   local pending, date = call.pending_stats or {}, now - now % constants.DAY
   call.pending_stats = pending
-  local day = pending[queue]
-  while day and (day.kind ~= kind or day.date ~= date) do day = day.other end
-  if not day then
-    day = {kind = kind, queue = queue, date = date, other = pending[queue]}
-    pending[queue] = day
+  local values = pending[queue]
+  while values and (seconds < values.low or seconds >= values.high or values.kind ~= kind
+    or values.date ~= date) do
+    values = values.other
   end
-  day[#day + 1] = seconds
+  if not values then
+    local bin, fine, low, high = stats.find_bins(seconds)
+    values = {
+      kind = kind, queue = queue, date = date, bin = bin, fine = fine, low = low, high = high,
+      other = pending[queue],
+    }
+    pending[queue] = values
+  end
+  values[#values + 1] = seconds
 end
 
 -- Remove a value that was added at `time`.
@@ -76,11 +87,11 @@ end
 -- whether it is time to prune.
 function stats.flush(now)
   local prunes = not call.pending_stats and stats_pruning.is_due(now)
-  for _, day in pairs(call.pending_stats or {}) do
+  for _, values in pairs(call.pending_stats or {}) do
     repeat
-      prunes = stats.write(day) or prunes
-      day = day.other
-    until not day
+      prunes = stats.write(values) or prunes
+      values = values.other
+    until not values
   end
   call.pending_stats = nil
   if prunes then stats_pruning.run(now) end
@@ -91,32 +102,19 @@ end
 -- whether it is time to prune.
 function stats.write(values)
   local key = keys.stats(values.kind, values.date, values.queue)
-  local fields, added = {'total', 'mean', 'vk'}, {}
-  local bin, fine, low, high
-  for _, seconds in ipairs(values) do
-    if not (low and seconds >= low and seconds < high) then
-      bin, fine, low, high = stats.find_bins(seconds)
-    end
-    if not added[bin] then fields[#fields + 1] = bin end
-    added[bin] = (added[bin] or 0) + 1
-    if fine and not added[fine] then fields[#fields + 1] = fine end
-    if fine then added[fine] = (added[fine] or 0) + 1 end
-  end
-  local stored = redis.call('HMGET', key, unpack(fields))
-  local before = tonumber(stored[1]) or 0
-  local total, mean, vk = before, tonumber(stored[2]) or 0, tonumber(stored[3]) or 0
-  for _, seconds in ipairs(values) do
+  local bin, fine, many = values.bin, values.fine or values.bin, #values
+  local f = redis.call('HMGET', key, 'total', 'mean', 'vk', bin, fine)
+  local before = tonumber(f[1]) or 0
+  local total, mean, vk = before, tonumber(f[2]) or 0, tonumber(f[3]) or 0
+  for i = 1, many do
+    local seconds = values[i]
     local deviation = seconds - mean
     total = total + 1
     mean = total == 1 and seconds or mean + deviation / total
     vk = total == 1 and 0 or vk + deviation * (seconds - mean)
   end
-  local changed = {'total', total, 'mean', mean, 'vk', vk}
-  for i = 4, #fields do
-    changed[2 * i - 1] = fields[i]
-    changed[2 * i] = (tonumber(stored[i]) or 0) + added[fields[i]]
-  end
-  redis.call('HSET', key, unpack(changed))
+  redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk,
+    bin, (tonumber(f[4]) or 0) + many, fine, (tonumber(f[5]) or 0) + many)
   if before == 0 then stats_pruning.register_queue(values.queue, values.date) end
   local every = constants.PRUNED_EVERY
   return math.floor((before - 1) / every) < math.floor((total - 1) / every)
