@@ -221,7 +221,7 @@ class WorkerActions(Driver):
             {name: run[name] for name in ("jid", "queue", "fence") if run[name] is not None}
             for run in runs
         ]
-        given[0] |= self.one(data, [{}, {"data": "[]"}, {"data": "{"}], "first")
+        given[0] |= self.one(data, [{}, {"data": "[]"}, {"data": "false"}], "first")
         given[1] |= self.one(
             data, [{}, {"next": "a"}, {"next": "a", "delay": 5}, {"delay": 5}], "second"
         )
