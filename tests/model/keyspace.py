@@ -119,11 +119,15 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
     lines = []
     for key in sorted(expected.keys() | found.keys()):
         ours, theirs = expected.get(key), found.get(key)
-        is_rounded = key in ("mean", "vk") and isinstance(ours, float) and isinstance(theirs, float)
-        if ours == theirs or (is_rounded and math.isclose(ours, theirs, rel_tol=1e-12)):
+        if ours == theirs or (key in ("mean", "vk") and _are_close(ours, theirs)):
             continue
         if isinstance(ours, dict) and isinstance(theirs, dict):
             lines += [f"{key} {line}" for line in differences(ours, theirs)]
         else:
             lines.append(f"{key}: expected {ours!r}, found {theirs!r}")
     return lines
+
+
+def _are_close(ours: Any, theirs: Any) -> bool:
+    both = isinstance(ours, float) and isinstance(theirs, float)
+    return both and math.isclose(ours, theirs, rel_tol=1e-12)
