@@ -23,7 +23,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("put",), {**_JOB, "jid": "a", "now": 10}),
     (("requeue",), {**_JOB, "jid": "idle", "now": 10}),
     (("put_many",), {"queue": "mail", "now": 10, "batch": [{"jid": "new", **_ROW, "data": "1"},
-        {"jid": "no", **_ROW, "data": "{"}]}),
+        {"jid": "no", **_ROW, "data": "false"}]}),
     (("put_flow",), {"now": 10,
         "batch": [{"queue": "mail", "jid": "new", **_ROW, "data": "1", "depends": ["a"],
             "if_dependency_fails": "fail"}]}),

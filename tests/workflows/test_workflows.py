@@ -74,7 +74,7 @@ async def test_workflow_can_depend_on_existing_jobs(client: Client) -> None:
 async def test_workflow_with_a_refused_job_puts_none(client: Client) -> None:
     batch: list[PutFlowRow] = [
         {"queue": "mail", "jid": jid, "klass": "Add", "data": data}
-        for jid, data in [("a", "{}"), ("b", "{")]
+        for jid, data in [("a", "{}"), ("b", "false")]
     ]
     with pytest.raises(InvalidArgument):
         await client.internals.store.put_flow(batch=batch)
