@@ -37,6 +37,7 @@ from aioqless.worker.outcome import (
     show_end,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
+from aioqless.worker.run_counts import OTHERS
 from aioqless.worker.running_jobs import Bulk, LockOfRuns, Run
 from aioqless.worker.shared import Processes, Shared
 from aioqless.worker.thread_pool import ThreadPool
@@ -51,7 +52,6 @@ SHORT_LOCK = 3.0
 # Refusals of an outcome with a value that can't be sent or stored: it would be refused again.
 INVALID = (InvalidArgument, TypeError, ValueError)
 LOST = (LockLost, NoSuchJob, WrongState)  # refusals of an outcome: the job is another run's
-NO_SERIES = ("", "")  # of klasses without a handler, in metrics
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
 
@@ -226,9 +226,8 @@ class Runner:
             await self._writer.free_limits(run)
         if end := end_of(run, outcome, reply):
             seconds = time.monotonic() - run.started
-            if metrics := self._shared.metrics:
-                series = (run.job.queue, run.job.klass) if run.handler else NO_SERIES
-                metrics.count(series, end.event, seconds, run.job.waited)
+            series = (run.job.queue, run.job.klass) if run.handler else OTHERS
+            self._shared.counts.count(series, end.event, seconds, run.job.waited)
             has_hooks = bool(self._middleware.hooks[end.event])
             if has_hooks or log.is_enabled(end.level, end.event):
                 fields = {**end.fields, "seconds": round(seconds, 6)}

@@ -215,10 +215,10 @@ async def _read_with_failures(client: Client) -> Any:
 
 async def test_damaged_marks_and_facts_are_left_out(client: Client) -> None:
     await client.metrics.mark("v1")
-    marks, facts = f"{client.namespace}:x:marks", f"{client.namespace}:x:worker-facts:ann"
-    await client.redis.rpush(marks, b"{", b"7", b'{"at": "x"}', b"\xff")
-    await client.redis.set(facts, b'{"pid": []}')
-    await client.redis.zadd(f"{client.namespace}:workers", {"ann": time.time()})
+    marks, facts = f"{client.namespace}:x:marks", f"{client.namespace}:x:beat:ann"
+    await client.redis.zadd(marks, dict.fromkeys((b"{", b"7", b'{"at": "x"}', b"\xff"), 1))
+    await client.internals.store.beat(worker="ann", process='{"pid": [], "version": "v1"}')
+    await client.redis.hset(facts, "process", "{")
     reading = await read_queues(client)
     assert list(reading.marks) == ["v1"] and reading.workers == {}
 
