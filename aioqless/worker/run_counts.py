@@ -1,16 +1,42 @@
-"""RunCounts: counts the runs of a worker, for the beats that report them."""
+"""RunCounts: counts the runs of a worker, for the beats that report them and for exporters."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
 from aioqless.client.run_buckets import RUN_BUCKETS, UNITS, WAIT_BUCKETS, WAITS, bucket_of
+from aioqless.runtime.log import log
+from aioqless.validation import describe
 
 MOST_SERIES = 1000  # as in run_metrics.lua
 SERIES_PER_BEAT = 10  # keeps Redis busy for about a millisecond
 OTHERS = ("", "")  # queue and klass of runs that are not counted by their own
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """A run that has ended, as it is counted.
+
+    Attributes:
+        queue: Queue of the job; empty if the klass has no handler.
+        klass: Klass of the job; empty if it has no handler.
+        outcome: How it ended, as in the log event: `completed`, `failed`, `retried`, ...
+        seconds: How long it took, until Redis had its outcome.
+        waited: How long its job had waited, in seconds, if that is known.
+        error: What the handler raised, if anything.
+        bulk: Number of jobs of its bulk, once for each bulk; else 0.
+    """
+
+    queue: str
+    klass: str
+    outcome: str
+    seconds: float
+    waited: float | None = None
+    error: BaseException | None = None
+    bulk: int = 0
 
 
 @dataclass
@@ -49,35 +75,43 @@ class RunCounts:
     A job costs no command: the beats of one of the worker's consumers carry the counts. Runs are
     counted on the worker's loop, and reported from the thread of the lock renewer. While Redis
     doesn't answer, counts add up; they take no more memory than those of all series.
+
+    Attributes:
+        exporters: Called with each run, on the worker's loop: Prometheus, OpenTelemetry.
     """
 
     def __init__(self) -> None:
+        self.exporters: list[Callable[[EndedRun], object]] = []
         self._lock = Lock()
         self._series: dict[tuple[str, str], Series] = {}
         self._reporters: list[Reporter] = []
 
-    def count(
-        self, series: tuple[str, str], end: str, seconds: float, waited: float | None
-    ) -> None:
-        """Count a run of a series: queue and klass."""
+    def count(self, run: EndedRun) -> None:
+        """Count a run."""
+        series = run.queue, run.klass
         with self._lock:
             counts = self._series.get(series)
             if counts is None:
                 if len(self._series) >= MOST_SERIES:
                     series = OTHERS
                 counts = self._series.setdefault(series, Series())
-            if end == "job.failed":
+            if run.outcome == "failed":
                 counts.failures += 1
-            elif end == "job.retried":
+            elif run.outcome == "retried":
                 counts.retries += 1
             buckets = counts.buckets
-            bucket = bucket_of(seconds, RUN_BUCKETS)
+            bucket = bucket_of(run.seconds, RUN_BUCKETS)
             buckets[bucket] = buckets.get(bucket, 0) + 1
-            counts.run_seconds += seconds
-            if waited is not None:
-                bucket = WAITS + bucket_of(waited, WAIT_BUCKETS)
+            counts.run_seconds += run.seconds
+            if run.waited is not None:
+                bucket = WAITS + bucket_of(run.waited, WAIT_BUCKETS)
                 buckets[bucket] = buckets.get(bucket, 0) + 1
-                counts.wait_seconds += waited
+                counts.wait_seconds += run.waited
+        for export in self.exporters:
+            try:
+                export(run)
+            except Exception as error:  # a service to the operator: the job has ended well
+                log.error("metrics.failed", error=describe(error), exc_info=True)
 
     def make_reporter(self) -> Reporter:
         """Return what reports with the beats of a consumer; the first that is active does."""

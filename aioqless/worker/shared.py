@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import glob
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from aioqless import validation
@@ -87,10 +87,11 @@ class Shared:
             )
         version = validation.fit_name(settings.version_label or find_version()) or None
         self.settings = settings = dataclasses.replace(settings, version_label=version)
-        self.middleware = _middleware_stack(jobs, self.handlers, client)
+        self.counts = RunCounts()
+        available: dict[object, object] = {Client: client, RunCounts: self.counts}
+        self.middleware = _middleware_stack(jobs, self.handlers, available)
         self.lifecycle = Lifecycle(self.name, settings, on_stopping)
         self.running = RunningJobs(self.name, settings.concurrency)
-        self.counts = RunCounts()
         self.threads = ThreadPool(settings.threads)
         self.processes: Processes | None = None
         if any(handler.executor for handler in self.handlers):
@@ -127,10 +128,10 @@ class Shared:
 
 
 def _middleware_stack(
-    sources: Sequence[Source], handlers: Handlers, client: Client
+    sources: Sequence[Source], handlers: Handlers, available: Mapping[object, object]
 ) -> MiddlewareStack:
     """Collect middleware, hooks and resources, and check that each has what it takes."""
-    resources = Resources(declared(Resource, sources), available={Client: client})
+    resources = Resources(declared(Resource, sources), available=available)
     for handler in handlers:
         resources.check(handler.fn, handler.takes.injected)
     return MiddlewareStack(declared(Middleware, sources), declared(Hook, sources), resources)

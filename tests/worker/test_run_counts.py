@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Job, Settings, job
+from aioqless import Client, Inject, Job, Settings, job, lifespan
 from aioqless.client import CommandConnection, RedisCommand
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.worker import Worker
 from aioqless.worker.context import Lifecycle, Outage, WorkerContext
 from aioqless.worker.parts import presence
 from aioqless.worker.parts.presence import Presence
-from aioqless.worker.run_counts import RunCounts
+from aioqless.worker.run_counts import EndedRun, RunCounts
 from aioqless.worker.settings import find_version
 from aioqless.worker.shared import Shared
 from tests.conftest import Until
+from tests.worker.conftest import Lines
 
 
 @job(klass="Send", queue="mail")
@@ -94,7 +96,7 @@ class Reporting:
         self.presence = Presence(self.context, shared)
 
     def count(self, klass: str = "Send") -> None:
-        self.counts.count(("mail", klass), "job.completed", 0.1, 0.2)
+        self.counts.count(EndedRun("mail", klass, "completed", 0.1, 0.2))
 
 
 async def test_counts_of_beats_whose_replies_were_lost_are_added_once(
@@ -216,16 +218,37 @@ async def test_partitioned_worker_is_described_once(
 async def test_other_consumers_report_what_one_that_has_ended_left(client: Client) -> None:
     counts = RunCounts()
     first, second = counts.make_reporter(), counts.make_reporter()
-    counts.count(("mail", "Send"), "job.completed", 0.1, None)
+    counts.count(EndedRun("mail", "Send", "completed", 0.1))
     assert (first.next(), second.next()) == (None, None)
     first.active = second.active = True
     assert second.next() is None
     report = first.next()
     assert report and report is first.next()
     assert first.note_answer(report) is False
-    counts.count(("mail", "Send"), "job.completed", 0.1, None)
+    counts.count(EndedRun("mail", "Send", "completed", 0.1))
     first.active = False
     assert second.next()
+
+
+async def test_exporter_that_raises_is_logged_and_the_others_get_the_run(
+    client: Client, lines: Lines
+) -> None:
+    found: list[EndedRun] = []
+
+    def fail(run: EndedRun) -> None:
+        raise ValueError("no such label")
+
+    @lifespan
+    async def export(counts: RunCounts = Inject) -> AsyncIterator[None]:
+        counts.exporters += [fail, found.append]
+        yield
+
+    await client.put(send.data())
+    await Worker(client, [send, export], settings=Settings(burst=True)).run()
+    (run,) = found
+    assert (run.queue, run.klass, run.outcome, run.error) == ("mail", "Send", "completed", None)
+    assert "no such label" in lines.of("metrics.failed")[0]["error"]
+    assert await runs_of(client) == 1
 
 
 async def test_job_costs_no_command_more(client: Client, until: Until) -> None:
