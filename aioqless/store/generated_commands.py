@@ -192,12 +192,17 @@ class Store(Commands, ABC):
 
     def beat(
         self, *, worker: str, process: str | bytes, now: float | None = None,
-        queues: Sequence[str] = (), after: str | None = None, request: str | None = None,
+        queues: Sequence[str] = (), after: str | None = None, number: int | None = None,
+        counts: str | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """A worker lives, and says what it serves."""
+        """A worker lives, says what it serves and has run."""
         argv = [encode(worker), encode(process), self._encode_time(now), *map(encode, queues), b""]
         if after is not None:
             argv += [b"after", encode(after)]
+        if number is not None:
+            argv += [b"number", encode(number)]
+        if counts is not None:
+            argv += [b"counts", encode(counts)]
         return Call(
             self.send, "beat", read_json, [encode(self.namespace)], argv, request, writes=True,
         )

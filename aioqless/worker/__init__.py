@@ -10,6 +10,7 @@ a job's way:
 poller.py          Poller         decides when to pop, and how many jobs
 subscriptions.py   Subscriptions  which queues, with which limits, in which order
 runner.py          Runner         starts each job, calls its handler, sees it through
+run_counts.py      RunCounts      counts runs, for beats and exporters
 thread_pool.py     ThreadPool     runs plain functions; processes are an extension
 outcome.py                        `outcome_of` decides what to store, without any I/O
 failures.py                       groups and words errors
@@ -18,23 +19,26 @@ outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is unavail
 while it runs:
 lock_renewer.py    LockRenewer    renews locks, from a thread with its own loop and connection
 watchdog.py        LoopWatchdog   logs what blocks the event loop; stack dumps
-parts/             Listener, Scheduler, Registration, NameLease, ...   what runs beside the jobs
+parts/             Listener, Scheduler, Presence, ...   what runs beside the jobs
 """
 
 from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze, Throttled
 from aioqless.worker.context import Part, WorkerContext
+from aioqless.worker.run_counts import EndedRun, RunCounts
 from aioqless.worker.settings import ReconnectDelays, Settings
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import AnyWorker, Worker
 
 __all__ = [
     "AnyWorker",
+    "EndedRun",
     "Fail",
     "Next",
     "Parked",
     "Part",
     "ReconnectDelays",
     "Retry",
+    "RunCounts",
     "Settings",
     "Snooze",
     "Subscription",

@@ -25,6 +25,7 @@ from aioqless.worker.context import WorkerContext
 from aioqless.worker.failures import describe_overdue, group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
+    End,
     Outcome,
     RunDeclined,
     RunFailed,
@@ -37,6 +38,7 @@ from aioqless.worker.outcome import (
     show_end,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
+from aioqless.worker.run_counts import OTHERS, EndedRun
 from aioqless.worker.running_jobs import Bulk, LockOfRuns, Run
 from aioqless.worker.shared import Processes, Shared
 from aioqless.worker.thread_pool import ThreadPool
@@ -51,7 +53,6 @@ SHORT_LOCK = 3.0
 # Refusals of an outcome with a value that can't be sent or stored: it would be refused again.
 INVALID = (InvalidArgument, TypeError, ValueError)
 LOST = (LockLost, NoSuchJob, WrongState)  # refusals of an outcome: the job is another run's
-NO_SERIES = ("", "")  # of klasses without a handler, in metrics
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
 
@@ -226,9 +227,7 @@ class Runner:
             await self._writer.free_limits(run)
         if end := end_of(run, outcome, reply):
             seconds = time.monotonic() - run.started
-            if metrics := self._shared.metrics:
-                series = (run.job.queue, run.job.klass) if run.handler else NO_SERIES
-                metrics.count(series, end.event, seconds, run.job.waited)
+            self._shared.counts.count(_ended_run(run, end, seconds))
             has_hooks = bool(self._middleware.hooks[end.event])
             if has_hooks or log.is_enabled(end.level, end.event):
                 fields = {**end.fields, "seconds": round(seconds, 6)}
@@ -332,6 +331,15 @@ class Runner:
         for run in self._own(self._running.by_jid.values()):
             if run.watcher is not None and not run.job.settled:
                 run.watcher.cancel()
+
+
+def _ended_run(run: Run, end: End, seconds: float) -> EndedRun:
+    """Return what is counted of a run; klasses without a handler are counted together."""
+    job = run.job
+    queue, klass = (job.queue, job.klass) if run.handler else OTHERS
+    bulk = len(job.together) if job.together and job.together[0] is job else 0
+    outcome = end.event.removeprefix("job.")
+    return EndedRun(queue, klass, outcome, seconds, job.waited, run.error, bulk)
 
 
 def perform(

@@ -12,6 +12,13 @@ from aioqless.hints import suggest_options
 from aioqless.validation import Duration
 from aioqless.worker.subscriptions import Order, Subscription, parse_subscriptions
 
+# Which version of the application runs, where a platform or a build says so.
+VERSION_VARIABLES = (
+    *("GIT_SHA", "GIT_COMMIT", "SENTRY_RELEASE", "HEROKU_BUILD_COMMIT", "HEROKU_SLUG_COMMIT"),
+    *("RENDER_GIT_COMMIT", "RAILWAY_GIT_COMMIT_SHA", "KOYEB_GIT_SHA", "FLY_IMAGE_REF"),
+    *("K_REVISION", "SOURCE_VERSION"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReconnectDelays:
@@ -114,3 +121,8 @@ class Settings:
     def subscriptions(self) -> tuple[Subscription, ...]:
         """The subscriptions that `queues` asks for; none where it is None."""
         return parse_subscriptions(self.queues, self.order)
+
+
+def find_version(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the version of the application as the environment says; empty if it doesn't."""
+    return next(filter(None, map(environ.get, VERSION_VARIABLES)), "")

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import glob
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from aioqless import validation
@@ -25,8 +25,9 @@ from aioqless.handlers import (
 from aioqless.runtime.log import log
 from aioqless.worker.context import Lifecycle
 from aioqless.worker.lock_renewer import RenewerThread
+from aioqless.worker.run_counts import RunCounts
 from aioqless.worker.running_jobs import Run, RunningJobs
-from aioqless.worker.settings import Settings
+from aioqless.worker.settings import Settings, find_version
 from aioqless.worker.thread_pool import ThreadPool
 from aioqless.worker.watchdog import LoopWatchdog
 
@@ -84,14 +85,13 @@ class Shared:
             settings = dataclasses.replace(
                 settings, queues=tuple(map(glob.escape, self.handlers.queues))
             )
-        self.settings = settings
-        self.middleware = _middleware_stack(jobs, self.handlers, client)
+        version = validation.fit_name(settings.version_label or find_version()) or None
+        self.settings = settings = dataclasses.replace(settings, version_label=version)
+        self.counts = RunCounts()
+        available: dict[object, object] = {Client: client, RunCounts: self.counts}
+        self.middleware = _middleware_stack(jobs, self.handlers, available)
         self.lifecycle = Lifecycle(self.name, settings, on_stopping)
         self.running = RunningJobs(self.name, settings.concurrency)
-        self.metrics = None
-        if found := extensions.find("metrics.worker_metrics"):
-            self.metrics = found.WorkerMetrics(self.name, self.running, settings.version_label)
-            self.settings = dataclasses.replace(settings, version_label=self.metrics.version)
         self.threads = ThreadPool(settings.threads)
         self.processes: Processes | None = None
         if any(handler.executor for handler in self.handlers):
@@ -100,7 +100,6 @@ class Shared:
         self.renewer_thread = RenewerThread(self.running, self.watchdog)
         self.logged_klasses: set[str] = set()  # klasses without a handler that were logged
         self.opening = False  # resources are being opened, and nothing runs yet
-        self._client = client
 
     def stop(self) -> None:
         """Begin a graceful shutdown."""
@@ -125,16 +124,14 @@ class Shared:
             await stack.enter_async_context(self.renewer_thread.started())
             if self.processes is not None:
                 stack.push_async_callback(self.processes.aclose)
-            if self.metrics:
-                await stack.enter_async_context(self.metrics.reporting(self._client))
             yield
 
 
 def _middleware_stack(
-    sources: Sequence[Source], handlers: Handlers, client: Client
+    sources: Sequence[Source], handlers: Handlers, available: Mapping[object, object]
 ) -> MiddlewareStack:
     """Collect middleware, hooks and resources, and check that each has what it takes."""
-    resources = Resources(declared(Resource, sources), available={Client: client})
+    resources = Resources(declared(Resource, sources), available=available)
     for handler in handlers:
         resources.check(handler.fn, handler.takes.injected)
     return MiddlewareStack(declared(Middleware, sources), declared(Hook, sources), resources)

@@ -79,7 +79,7 @@ class Consumer:
             outage or Outage(shared.settings.reconnect),
             shared.lifecycle,
         )
-        self._presence = Presence(context, lambda: shared.process, on_lost=shared.stop_at_once)
+        self._presence = Presence(context, shared)
         self._renewer = LockRenewer(
             locks or client.internals.access.make_dedicated_store("locks", LOCKS_TIMEOUT),
             shared.name,

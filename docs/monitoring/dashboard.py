@@ -31,7 +31,7 @@ class Graph(NamedTuple):
 
 
 STATS = {
-    "Running": ("short", f"sum(aioqless_running{{{QUEUE}}})"),
+    "Running": ("short", f'sum(max by (queue) (aioqless_queue_jobs{{{QUEUE},state="running"}}))'),
     "Waiting": ("short", f'sum(max by (queue) (aioqless_queue_jobs{{{QUEUE},state="waiting"}}))'),
     "Longest lag": ("s", f"max(aioqless_queue_lag_seconds{{{QUEUE}}})"),
     "Failed": ("short", f"sum(max by (group) (aioqless_failed_jobs{{{JOB}}}))"),
@@ -55,7 +55,7 @@ GRAPHS = [
     ),
     Graph(
         "Duration",
-        "How long handlers take: median and 95th percentile, by klass.",
+        "How long runs take: median and 95th percentile, by klass.",
         "s",
         {
             f"p{share * 100:.0f} {{{{klass}}}}": f"histogram_quantile({share}, "
@@ -74,10 +74,10 @@ GRAPHS = [
         },
     ),
     Graph(
-        "Running handlers",
-        "Handlers that run now.",
+        "Running jobs",
+        "Jobs that run now.",
         "short",
-        {"{{queue}}": f"sum by (queue) (aioqless_running{{{QUEUE}}})"},
+        {"{{queue}}": f'max by (queue) (aioqless_queue_jobs{{{QUEUE},state="running"}})'},
         stacked=True,
     ),
     Graph(

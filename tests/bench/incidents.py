@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 import aioqless
 from aioqless import Client, NewJob, Settings, Worker, chain, group
-from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.testing import Clock, server
+from tests.reported_runs import report_runs
 
 DAY, STEP = 86_400, 600  # seconds
 DEPLOYED, LEAKING = 3_600, 3 * 3_600  # seconds ago
@@ -151,16 +149,15 @@ async def _work(client: Client, shop: list[Any], version: str) -> None:
 async def _note_memory(client: Client, now: float, seconds: float) -> None:
     """Report what the worker that leaks would have reported by now, `seconds` before the end."""
     leaked = max(0.0, 1 - seconds / LEAKING) * BALLAST
-    facts = {"host": "shop", "pid": 77, "version": "v42", "slots": 10, "started": now - seconds}
-    await MetricsCommands(client.internals.store).metrics_report(
-        worker=WORKERS[2],
-        report=str(now),
-        now=now,
-        facts=msgspec.json.encode(facts),
-        memory=int(90e6 + leaked),
-        busy=random.randrange(4, 10),
-        batch=[],
-    )
+    facts: dict[str, Any] = {
+        "host": "shop",
+        "pid": 77,
+        "version": "v42",
+        "slots": 10,
+        "started": now - seconds,
+    }
+    facts |= {"memory": int(90e6 + leaked), "busy": random.randrange(4, 10)}
+    await report_runs(client, now, worker=WORKERS[2], **facts)
 
 
 def serve_dashboard(url: str, port: int) -> None:

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import msgspec
 from redis import Redis
 from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
@@ -60,10 +59,10 @@ def _emitted(n: int) -> Arguments:
     return {"jid": f"r{n}", "fence": str(n + 1), "ttl": 60, **values}
 
 
-def _counted(n: int) -> Arguments:
-    """Return a row of `metrics_report`: 20 runs of one klass."""
+def _counted(n: int) -> tuple[str, str, list[int]]:
+    """Return a row of the counts of a beat: 20 runs of one klass."""
     values = [0, 1, 40_000, 90_000, 18, 3, 19, 7, 20, 6, 21, 3, 22, 1, 75, 4, 76, 9, 77, 5, 78, 2]
-    return {"queue": "mail", "klass": f"K{n}", "values": msgspec.json.encode(values)}
+    return "mail", f"K{n}", values
 
 
 # The calls of each form: the command, its word, the arguments of all calls, those of one.
@@ -191,6 +190,10 @@ MEASURED: dict[str, _Each] = {
     "workers": ("workers", None, {"now": None}, _none),
     "working": ("working", None, {"now": None, "most": 5, "workers": ["ann"]}, _none),
     "beat": ("beat", None, {"process": "{}", "queues": ["mail"], **_RUN}, _none),
+    "beat, counts of 10": (
+        "beat", None, {"process": "{}", "queues": ["mail"], **_RUN},
+        lambda n: {"number": n + 1, "counts": json.dumps([_counted(i) for i in range(10)])},
+    ),
     "deregister": ("deregister", None, {}, lambda n: {"workers": [f"b{n}"]}),
     "declare": (
         "declare", "interval", {**_DECLARED, "interval": 60}, _jid("n"),
@@ -212,11 +215,6 @@ MEASURED: dict[str, _Each] = {
         "audit_log", "add", {"who": "ann", "act": "pause", "about": "{}", "outcome": ""}, _none,
     ),
     "limit_usage": ("limit_usage", None, {"queue": "mail", "now": None}, _none),
-    "metrics_report of 20": (
-        "metrics_report", None,
-        {"facts": "{}", "memory": 1, "busy": 1, "version": "v1", **_RUN},
-        lambda n: {"report": f"r{n}", "batch": [_counted(i) for i in range(20)]},
-    ),
     "metrics": ("metrics", "periods", {"seconds": 60, "series": ["4:mail:K1"]}, _none),
     "mark": ("mark", None, {"text": "moved", "now": None}, _none),
     "import": ("import", "queues", {"prefix": "", "into": "", "now": None}, _none),

@@ -23,9 +23,9 @@ import httpx
 
 from aioqless import Client
 from aioqless.contrib.dashboard.sampler import MAX_AGE
-from aioqless.contrib.metrics.generated_commands import MetricsCommands, MetricsReportRow
-from aioqless.contrib.metrics.worker_metrics import Series
 from aioqless.testing import server
+from aioqless.worker.run_counts import Series
+from tests.reported_runs import report_runs
 
 TOKEN = "what lets a measurement in"
 PORTION = 5_000
@@ -102,14 +102,11 @@ async def main(jobs: int, queues: int, rounds: int) -> None:
 async def _report_runs(client: Client, now: float) -> None:
     counts = Series()
     counts.failures, counts.run_seconds, counts.buckets = 1, 0.9, {18: 3, 19: 7, 24: 1, 74: 11}
-    rows: list[MetricsReportRow] = [
-        {"queue": f"queue-{n % 30}", "klass": f"shop.mail.send{n}", "values": counts.encode()}
-        for n in range(60)
-    ]
+    rows = [(f"queue-{n % 30}", f"shop.mail.send{n}", counts.values()) for n in range(60)]
     for minute in range(480, 0, -1):
-        await MetricsCommands(client.internals.store).metrics_report(
-            worker="worker-7", report=str(minute), now=now - minute * 60, facts="{}",
-            memory=90 << 20, busy=3, version="v1" if minute > 60 else "v2", batch=rows,
+        await report_runs(
+            client, now - minute * 60, rows, worker="worker-7", memory=90 << 20, busy=3,
+            version="v1" if minute > 60 else "v2",
         )  # fmt: skip
 
 

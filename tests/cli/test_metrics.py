@@ -16,6 +16,18 @@ from tests.cli.conftest import Aioqless, Running, Start
 from tests.cli.test_supervisor import pid_of
 from tests.conftest import Until
 
+GAUGE = """
+import prometheus_client
+
+staying = prometheus_client.Gauge("staying", "Jobs that stay", multiprocess_mode="livesum")
+
+@aioqless.middleware
+async def count_staying(job, call):
+    if job.klass == "Stay":
+        staying.inc()
+    return await call()
+"""
+
 
 async def scrape(worker: Running) -> list[tuple[str, dict[str, str], float]]:
     """Name, labels and value of each sample that Prometheus would get."""
@@ -51,6 +63,8 @@ async def test_one_endpoint_counts_each_run_of_all_processes_once_also_after_one
         return await total(worker, "aioqless_runs_total", outcome="completed") == runs
 
     await client.queue("elsewhere").put("Slow")
+    with (folder / "jobs.py").open("a") as jobs:
+        jobs.write(GAUGE)
     async with start("-w", "2", "-c", "1", "--metrics", "127.0.0.1:0") as worker:
         await until(lambda: len(worker.logged("process.became_ready")) == 2)
         for klass in ("Wait", "Wait", *["Slow"] * 6):
@@ -68,13 +82,13 @@ async def test_one_endpoint_counts_each_run_of_all_processes_once_also_after_one
 
         await mail.put("Stay", jid="stay")
         (running,) = await until(lambda: worker.logged("job.started")[8:] or None)
-        assert await total(worker, "aioqless_running", klass="Stay") == 1
+        assert await total(worker, "staying") == 1
         os.kill(pid_of(worker, running["process"]), signal.SIGKILL)
         await until(lambda: worker.logged("process.died"))
         await client.jobs.cancel("stay")
         assert await completed(8)
         await until(lambda: len(worker.logged("process.became_ready")) == 3)
-        assert await total(worker, "aioqless_running", klass="Stay") == 0
+        assert await total(worker, "staying") == 0
         for _ in range(6):
             await mail.put("Slow", 0.05)
         await until(lambda: completed(14))

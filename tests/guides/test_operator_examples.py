@@ -139,11 +139,13 @@ def test_logging_of_the_page_shows_the_job() -> None:
 async def test_metrics_of_the_page_show_klasses_before_and_after_a_deploy(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    *_, listing, comparison = blocks(ROOT / "docs" / "monitoring.md", "python")
-    await client.put(greet.data())
-    await Worker(client, [greet], settings=Settings(burst=True, version_label="v1")).run()
+    *_, listing, export, comparison = blocks(ROOT / "docs" / "monitoring.md", "python")
     names: dict[str, Any] = {}
-    exec(listing + comparison, names)
+    exec(listing + export + comparison, names)
+    await client.put(greet.data())
+    settings = Settings(burst=True, version_label="v1")
+    await Worker(client, [greet, names["exports"]], settings=settings).run()
+    assert capsys.readouterr().out.startswith("default Greet completed 0.")
     await names["main"]()
     await names["compare"](client)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["Greet"] * 2

@@ -133,7 +133,7 @@ NAMED = {
     "result": "60 {}", "from": "0", "conditions": "[]", "stop": "0",
     "totals": "today",
     "states": "waiting", "place": "open", "kind": "cursor", "wait_kind": "wait",
-    "seconds": "60", "values": "[0,0,9,9]",
+    "seconds": "60", "values": "[0,0,9,9]", "counts": '[["mail","K",[0,0,9,9]]]',
 }  # fmt: skip
 
 # Combinations of arguments that are invalid, although each is valid: command, keys, arguments.

@@ -184,6 +184,11 @@ async def cancel(story: Story, store: TracingStore) -> None:
     await store.cancel(jids=["j0"])
 
 
+async def beat(story: Story, store: TracingStore) -> None:
+    for which, now in ((story.store, 60), (store, 65)):
+        await which.beat(worker="ann", now=now, process='{"id":"1"}', queues=["mail"])
+
+
 def record_usual(name: str, ran: list[str]) -> None:
     usual_functions()[name] = ran
     file = Path(str(lua.LUA / "usual.json"))
@@ -205,6 +210,7 @@ def record_usual(name: str, ran: list[str]) -> None:
         retry,
         fail,
         cancel,
+        beat,
     ],
 )
 async def test_usual_call_runs_the_recorded_functions(

@@ -1,7 +1,6 @@
-"""What workers have run, by klass and queue, and what they are.
+"""What workers have run, by klass and queue, and what they are, as their beats report it.
 
 reader.py                      Metrics            reads it: `client.metrics`
-worker_metrics.py              WorkerMetrics      counts the runs of a worker, and reports them
 rates.py                       rates_between      rates of queues between two samples
 generated_commands.py          MetricsCommands    the scripts in lua/
 """

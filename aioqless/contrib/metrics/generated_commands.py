@@ -7,28 +7,9 @@ Generated from the headers in `lua` by `python -m tests.codegen`; don't edit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 from aioqless.store import Call, ExtensionCommands, Reply
-from aioqless.store.call import (
-    BatchEncoder,
-    encode,
-    encode_optional,
-    read_list,
-    read_nothing,
-    read_texts,
-)
-
-
-class MetricsReportRow(TypedDict):
-    """A row of `metrics_report`."""
-
-    queue: str
-    klass: str
-    values: str | bytes
-
-
-_encode_metrics_report_batch = BatchEncoder("metrics_report", required="queue klass values")
+from aioqless.store.call import encode, read_list, read_nothing, read_text, read_texts
 
 
 class MetricsCommands(ExtensionCommands):
@@ -64,28 +45,12 @@ class MetricsCommands(ExtensionCommands):
         argv = [b"facts", *map(encode, workers), b""]
         return Call(self.send, "metrics", read_texts, [encode(self.namespace)], argv)
 
-    def metrics_history(self, *, worker: str) -> Call[list[str]]:
+    def metrics_history(self, *, worker: str) -> Call[str]:
         """Return the memory and busy slots of a worker."""
         argv = [b"history", encode(worker)]
-        return Call(self.send, "metrics", read_texts, [encode(self.namespace)], argv)
+        return Call(self.send, "metrics", read_text, [encode(self.namespace)], argv)
 
     def metrics_marks(self) -> Call[list[str]]:
-        """List the marks, newest first."""
+        """List the marks."""
         argv = [b"marks"]
         return Call(self.send, "metrics", read_texts, [encode(self.namespace)], argv)
-
-    def metrics_report(
-        self, *, worker: str, report: str, now: float | None = None, facts: str | bytes,
-        memory: int, busy: int, version: str | None = None, ended: str | None = None,
-        batch: Sequence[MetricsReportRow], request: str | None = None,
-    ) -> Call[None]:
-        """Add what a worker has counted since its last report, and what it is now."""
-        argv = [
-            encode(worker), encode(report), self._encode_time(now), encode(facts), encode(memory),
-            encode(busy), encode_optional(version), encode_optional(ended),
-        ]
-        argv += _encode_metrics_report_batch(batch)
-        return Call(
-            self.send, "metrics_report", read_nothing, [encode(self.namespace)], argv, request,
-            writes=True,
-        )

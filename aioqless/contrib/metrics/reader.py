@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -11,6 +10,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from aioqless import validation
+from aioqless.client.run_buckets import RUN_BUCKETS, UNITS, WAIT_BUCKETS, WAITS, begin_of
 from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.store import Store
 from aioqless.validation import Seconds
@@ -21,18 +21,7 @@ OTHERS = "others"  # klass and queue of runs that are not counted by their own
 KEPT = {60: 8 * 3600, 600: 3 * 86400, 3600: 30 * 86400}  # seconds, by the length of a period
 LONGEST = {60: 2 * 3600, 600: 86400}  # for which a read takes periods of this length by itself
 SERIES_PER_CALL = 50
-UNITS = 10_000  # of stored sums, in a second
-# Buckets of durations in each doubling: bucket n begins at 2 ** (_FIRST + n / buckets) s. The first
-# and the last have all that is beyond.
-RUN_BUCKETS, WAIT_BUCKETS = 1.5, 1.0
-WAITS = 64  # what is added to the bucket of a wait where runs and waits are counted together
-_FIRST, _LAST = -13, 19
-
-
-def bucket_of(seconds: float, buckets: float) -> int:
-    """Return the bucket of a duration; `buckets` is RUN_BUCKETS or WAIT_BUCKETS."""
-    exponent = math.log2(seconds) if seconds > 0 else _FIRST
-    return int((min(max(exponent, _FIRST), _LAST - 1e-6) - _FIRST) * buckets)
+MOST_MARKS = 200
 
 
 class Quantiles(msgspec.Struct, frozen=True, gc=False):
@@ -173,7 +162,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a worker is and uses, by its latest report.
+    """What a worker is and uses, by its latest beat.
 
     Attributes:
         host: Name of its machine.
@@ -198,7 +187,7 @@ class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class WorkerSample(msgspec.Struct, frozen=True, gc=False):
-    """What a worker used in a minute, when it last said so.
+    """What a worker used in a minute, when it first said so.
 
     Attributes:
         start: When the minute began, in seconds since 1970.
@@ -212,7 +201,7 @@ class WorkerSample(msgspec.Struct, frozen=True, gc=False):
 
 
 class Metrics:
-    """What workers have counted: they report it every 10 seconds, and when they stop."""
+    """What workers have counted: their beats report it every 5 seconds, and when they stop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -257,10 +246,10 @@ class Metrics:
                 seconds=step, since=begin, now=now, series=asked
             )
             for name, records in zip(asked, replies, strict=True):
-                periods = tuple(
+                # the clock may have been ahead, see run_metrics.lua
+                periods = _merge_periods(
                     each
                     for each in (_decode_record(record, step) for record in records)
-                    # the clock may have been ahead, see run_metrics.lua
                     if begin <= each.start <= now + 2 * step
                 )
                 if periods:
@@ -279,7 +268,7 @@ class Metrics:
         return sorted(found)
 
     async def workers(self, *names: str) -> dict[str, WorkerFacts]:
-        """Return what workers are, as each has reported it last.
+        """Return what workers are, by the latest beat of each.
 
         It is true of workers that are alive: `client.workers` says which these are.
 
@@ -296,10 +285,12 @@ class Metrics:
         Args:
             name: Name of the worker.
         """
-        samples = [
-            map(int, text.split()) for text in await self._commands.metrics_history(worker=name)
+        lines = (await self._commands.metrics_history(worker=name)).splitlines()
+        samples = {int(line.split()[0]): line.split()[1:] for line in lines}
+        return [
+            WorkerSample(60.0 * minute, int(memory), int(busy))
+            for minute, (memory, busy) in sorted(samples.items())
         ]
-        return [WorkerSample(60.0 * minute, memory, busy) for minute, memory, busy in samples]
 
     async def marks(self, since: Seconds = 30 * 86400) -> list[Mark]:
         """Return the latest 200 marks, newest first.
@@ -308,8 +299,14 @@ class Metrics:
             since: Maximum age of a mark.
         """
         begin = await self._store.now() - validation.check_seconds("since", since)
-        marks = (_decode(text, Mark) for text in await self._commands.metrics_marks())
-        return [mark for mark in marks if mark and mark.at >= begin]
+        decoded = (_decode(text, Mark) for text in await self._commands.metrics_marks())
+        marks, deployed = list[Mark](), ""
+        for mark in sorted(filter(None, decoded), key=lambda mark: mark.at):
+            # Each partition has its own mark of a version.
+            if not (mark.deploy and mark.text == deployed):
+                marks.append(mark)
+            deployed = mark.text if mark.deploy else deployed
+        return [mark for mark in reversed(marks[-MOST_MARKS:]) if mark.at >= begin]
 
     async def mark(self, text: str) -> None:
         """Mark this moment in charts.
@@ -358,6 +355,17 @@ def _decode_record(record: bytes, step: int) -> RunTotals:
     )
 
 
+def _merge_periods(records: Iterable[RunTotals]) -> tuple[RunTotals, ...]:
+    """Return one record of each period, of which each partition may have one; oldest first."""
+    found: dict[float, RunTotals] = {}
+    for each in records:
+        former = found.get(each.start)
+        found[each.start] = (
+            RunTotals.sum([former, each], start=each.start, end=each.end) if former else each
+        )
+    return tuple(each for _, each in sorted(found.items()))
+
+
 def _read_histogram(numbers: Iterator[int]) -> dict[int, int]:
     """Read the first bucket, the number of buckets, and their counts."""
     first, many = islice(numbers, 2)
@@ -378,4 +386,4 @@ def _quantile(counts: Mapping[int, int], rank: float, buckets: float) -> float:
     while below + counts.get(bucket, 0) < rank:
         below += counts.get(bucket, 0)
         bucket += 1
-    return math.pow(2, _FIRST + (bucket + (rank - below) / counts[bucket]) / buckets)
+    return begin_of(bucket + (rank - below) / counts[bucket], buckets)

@@ -129,6 +129,15 @@ SUMS: dict[str, Merge] = {
     **dict.fromkeys(("pause", "unpause", "forget", "register", "deregister"), lambda _: None),
 }
 
+# Of the words of `metrics`, whose records its reader adds up.
+METRICS: dict[str, Merge] = {
+    "series": lambda replies: list(dict.fromkeys(chain(*replies))),
+    "periods": in_order(lambda records: list(chain(*records))),
+    "facts": in_order(lambda texts: next(filter(None, texts), "")),
+    "history": "\n".join,
+    "marks": lambda replies: list(chain(*replies)),
+}
+
 # Of commands that return a page: how the first items of all partitions are ordered.
 PAGES: dict[str, Merge] = {
     "failed": lambda replies: sorted(

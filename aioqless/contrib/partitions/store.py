@@ -18,7 +18,7 @@ from redis import exceptions
 
 from aioqless.client import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge, add
+from aioqless.contrib.partitions.merging import METRICS, PAGES, SUMS, Merge, add
 from aioqless.contrib.partitions.nodes import node_of
 from aioqless.contrib.partitions.routing import (
     common_partition,
@@ -38,9 +38,9 @@ Named: TypeAlias = dict[str, Any]  # the arguments of a command
 MOST_PER_CALL = 1000  # items of a page
 
 # What a namespace has once is in the first partition: remote commands to workers and their
-# answers; of extensions the log of user actions, sessions, metrics.
+# answers; of extensions the log of user actions, sessions, marks of people.
 _IN_FIRST = "remote_"
-_EXTENSIONS_IN_FIRST = ("audit_log", "session", "metrics", "metrics_report", "mark")
+_EXTENSIONS_IN_FIRST = ("audit_log", "session", "mark")
 _EXTENSIONS_OF_JOBS = ("emit_end", "output", "signal", "steps")  # whose first argument is a jid
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
 _STEP = 1 << 32  # between the offsets of two partitions
@@ -90,15 +90,26 @@ class PartitionedStore(Store):
     async def send(self, call: Call[T]) -> T:
         """Send a command of an extension, to the partition of its job or to the first one.
 
+        What workers have counted is in any of them: one of a worker's beats carries it.
+
         Raises:
             AioqlessError: The command works on one partition at a time.
         """
         if call.command in _EXTENSIONS_OF_JOBS:
-            own = self.stores[partition_of(read_text(call.argv[0]), len(self.stores))]
-            return await own.send(replace(call, keys=[encode(own.namespace)]))
+            return await self._send_own(
+                call, partition_of(read_text(call.argv[0]), len(self.stores))
+            )
+        if call.command == "metrics":
+            merge = METRICS[read_text(call.argv[0])]
+            ask = partial(self._send_own, call)
+            return cast(T, merge(await self.ask(ask, range(len(self.stores)), partly=True)))
         if call.command not in _EXTENSIONS_IN_FIRST:
             raise _works_on_one(call.command)
         return await self.stores[0].send(call)
+
+    async def _send_own(self, call: Call[T], number: int) -> T:
+        own = self.stores[number]
+        return await own.send(replace(call, keys=[encode(own.namespace)]))
 
     async def route(self, name: str, given: Named) -> Any:
         """Send a command to the partitions that it concerns, and return the merged reply.

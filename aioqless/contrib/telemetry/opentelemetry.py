@@ -1,7 +1,7 @@
 """OpenTelemetry traces and metrics. Needs `aioqless[opentelemetry]`.
 
-A worker that loads this module traces its runs and the jobs that they put, counts and measures its
-runs, and reads the numbers of jobs and the lags of all queues every 15 seconds. A trace continues
+A worker that loads this module traces its runs and the jobs that they put, exports the runs that it
+counts, and reads the numbers of jobs and the lags of all queues every 15 seconds. A trace continues
 from put to finish, across processes: other clients are made with `on_put=[inject_context]`.
 Configure exporters as usual, by OpenTelemetry's SDK or its environment variables. Names of
 OpenTelemetry's semantic conventions are used where they exist.
@@ -9,7 +9,6 @@ OpenTelemetry's semantic conventions are used where they exist.
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -23,18 +22,19 @@ from aioqless import (
     Snooze,
     Throttled,
     middleware,
-    on_finish,
 )
 from aioqless.contrib.telemetry.queue_readings import (
     BULK_SIZES,
     DURATIONS,
+    OTHERS,
     LatestReading,
     QueueReading,
     reading_queues,
 )
 from aioqless.errors import require_extra
-from aioqless.handlers import ENDS, CallNext, lifespan
+from aioqless.handlers import CallNext, lifespan
 from aioqless.validation import to_text
+from aioqless.worker import EndedRun, RunCounts
 
 with require_extra("opentelemetry"):
     from opentelemetry import propagate, trace
@@ -50,7 +50,7 @@ _ended = _meter.create_counter(
 _seconds = _meter.create_histogram(
     "messaging.process.duration",
     unit="s",
-    description="How long handlers took",
+    description="How long runs took",
     explicit_bucket_boundaries_advisory=DURATIONS,
 )
 _waited = _meter.create_histogram(
@@ -64,9 +64,6 @@ _bulk_jobs = _meter.create_histogram(
     unit="{job}",
     description="How many jobs bulk handlers were called with",
     explicit_bucket_boundaries_advisory=BULK_SIZES,
-)
-_running = _meter.create_up_down_counter(
-    "aioqless.running", unit="{job}", description="Handlers that run"
 )
 _latest = LatestReading()
 
@@ -99,7 +96,7 @@ async def tracing(client: Client = Inject) -> AsyncIterator[None]:
 async def trace_run(job: Job[Any], call: CallNext) -> Any:
     """Trace each run within the trace that the job was put in; record errors."""
     attributes: dict[str, str | int] = {
-        **_attributes_of(job),
+        **_attributes_of(job.queue, job.klass),
         "messaging.operation.type": "process",
         "messaging.message.id": to_text(job.jid),
         "aioqless.retries_used": job.retries - job.remaining,
@@ -123,37 +120,27 @@ async def trace_run(job: Job[Any], call: CallNext) -> Any:
             raise
 
 
-@middleware
-async def measure(job: Job[Any], call: CallNext) -> Any:
-    """Count running handlers, and measure their waits and durations."""
-    attributes = _attributes_of(job)
-    if job.waited is not None:
+@lifespan
+async def runs(counts: RunCounts = Inject) -> AsyncIterator[None]:
+    """Export the runs that the worker counts."""
+    counts.exporters.append(export)
+    yield
+    counts.exporters.remove(export)
+
+
+def export(run: EndedRun) -> None:
+    """Add a run to the metrics."""
+    attributes = _attributes_of(run.queue or OTHERS, run.klass or OTHERS)
+    more = {"messaging.operation.name": "process"}
+    _ended.add(1, {**attributes, **more, "aioqless.outcome": run.outcome})
+    if run.error is not None and not isinstance(run.error, CONTROL_FLOW):
+        more["error.type"] = type(run.error).__qualname__
+    _seconds.record(run.seconds, {**attributes, **more})
+    if run.waited is not None:
         names = ("messaging.destination.name", "aioqless.klass")
-        _waited.record(job.waited, {name: attributes[name] for name in names})
-    started = time.perf_counter()
-    _running.add(1, attributes)
-    error: dict[str, str] = {}
-    try:
-        return await call()
-    except CONTROL_FLOW:
-        raise
-    except BaseException as raised:
-        error = {"error.type": type(raised).__qualname__}
-        raise
-    finally:
-        _running.add(-1, attributes)
-        more = {"messaging.operation.name": "process", **error}
-        _seconds.record(time.perf_counter() - started, {**attributes, **more})
-        if job.together and job.together[0] is job:
-            _bulk_jobs.record(len(job.together), attributes)
-
-
-@on_finish(*ENDS)
-async def count(job: Job[Any], end: str, **_fields: Any) -> None:
-    """Count runs by outcome."""
-    outcome = end.removeprefix("job.")
-    more = {"messaging.operation.name": "process", "aioqless.outcome": outcome}
-    _ended.add(1, {**_attributes_of(job), **more})
+        _waited.record(run.waited, {name: attributes[name] for name in names})
+    if run.bulk:
+        _bulk_jobs.record(run.bulk, attributes)
 
 
 @lifespan
@@ -163,11 +150,11 @@ async def metrics(client: Client = Inject) -> AsyncIterator[None]:
         yield
 
 
-def _attributes_of(job: Job[Any]) -> dict[str, str]:
+def _attributes_of(queue: str, klass: str) -> dict[str, str]:
     return {
         "messaging.system": "aioqless",
-        "messaging.destination.name": to_text(job.queue),  # an exporter takes UTF-8 only
-        "aioqless.klass": to_text(job.klass),
+        "messaging.destination.name": to_text(queue),  # an exporter takes UTF-8 only
+        "aioqless.klass": to_text(klass),
     }
 
 

@@ -1,9 +1,9 @@
 """Metrics for Prometheus. Needs `aioqless[prometheus]`.
 
-A worker that loads this module counts its runs in prometheus_client's registry, and reads the
-numbers of jobs and the lags of all queues every 15 seconds. `aioqless worker --metrics PORT` loads
-it and serves the metrics, with `-w` those of all processes; an application with an endpoint of its
-own only loads it.
+A worker that loads this module exports the runs that it counts to prometheus_client's registry, and
+reads the numbers of jobs and the lags of all queues every 15 seconds. `aioqless worker --metrics
+PORT` loads it and serves the metrics, with `-w` those of all processes; an application with an
+endpoint of its own only loads it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import os
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-from aioqless import Client, Inject, Job, middleware, on_finish
+from aioqless import Client, Inject
 from aioqless.cli.status_reporter import NUMBER_VARIABLE
 from aioqless.contrib.telemetry.metrics_server import (
     FOLDER,
@@ -26,15 +25,17 @@ from aioqless.contrib.telemetry.queue_readings import (
     BULK_SIZES,
     DURATIONS,
     INTERVAL,
+    OTHERS,
     LatestReading,
     reading_queues,
 )
 from aioqless.errors import require_extra
-from aioqless.handlers import ENDS, CallNext, lifespan
+from aioqless.handlers import lifespan
 from aioqless.validation import to_text
+from aioqless.worker import EndedRun, RunCounts
 
 with require_extra("prometheus"):
-    from prometheus_client import REGISTRY, Counter, Gauge, Histogram, values
+    from prometheus_client import REGISTRY, Counter, Histogram, values
 
 _folder = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 # Not for processes that this one starts: they have files of their own.
@@ -47,11 +48,8 @@ if _folder and _number:
     values.ValueClass = values.MultiProcessValue(lambda: _identity)  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
 
 ended = Counter("aioqless_runs", "Runs by outcome", ("queue", "klass", "outcome"))
-running = Gauge(
-    "aioqless_running", "Handlers that run", ("queue", "klass"), multiprocess_mode="livesum"
-)
 seconds = Histogram(
-    "aioqless_run_seconds", "How long handlers took", ("queue", "klass"), buckets=DURATIONS
+    "aioqless_run_seconds", "How long runs took", ("queue", "klass"), buckets=DURATIONS
 )
 waited = Histogram(
     "aioqless_wait_seconds",
@@ -73,27 +71,24 @@ queues = QueueCollector(latest.find)
 REGISTRY.register(queues)
 
 
-@middleware
-async def measure(job: Job[Any], call: CallNext) -> Any:
-    """Count running handlers, and measure their waits and durations."""
-    if job.waited is not None:
-        waited.labels(*_labels(job)).observe(job.waited)
-    started = time.perf_counter()
-    now = running.labels(*_labels(job))
-    now.inc()
-    try:
-        return await call()
-    finally:
-        now.dec()
-        seconds.labels(*_labels(job)).observe(time.perf_counter() - started)
-        if job.together and job.together[0] is job:
-            bulk_jobs.labels(*_labels(job)).observe(len(job.together))
+@lifespan
+async def runs(counts: RunCounts = Inject) -> AsyncIterator[None]:
+    """Export the runs that the worker counts."""
+    counts.exporters.append(export)
+    yield
+    counts.exporters.remove(export)
 
 
-@on_finish(*ENDS)
-async def count(job: Job[Any], end: str, **_fields: Any) -> None:
-    """Count runs by outcome."""
-    ended.labels(*_labels(job), end.removeprefix("job.")).inc()
+def export(run: EndedRun) -> None:
+    """Add a run to the metrics."""
+    # labels that aren't UTF-8 would fail all scrapes
+    labels = to_text(run.queue or OTHERS), to_text(run.klass or OTHERS)
+    ended.labels(*labels, run.outcome).inc()
+    seconds.labels(*labels).observe(run.seconds)
+    if run.waited is not None:
+        waited.labels(*labels).observe(run.waited)
+    if run.bulk:
+        bulk_jobs.labels(*labels).observe(run.bulk)
 
 
 @lifespan
@@ -101,10 +96,6 @@ async def metrics(client: Client = Inject) -> AsyncIterator[None]:
     """Read the queues while the worker runs; of processes with one endpoint, only one does."""
     async with reading_queues(client, latest.save, _is_due):
         yield
-
-
-def _labels(job: Job[Any]) -> tuple[str, str]:
-    return to_text(job.queue), to_text(job.klass)  # one that isn't UTF-8 would fail all scrapes
 
 
 def _is_due() -> bool:

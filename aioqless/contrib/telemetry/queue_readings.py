@@ -23,6 +23,7 @@ MAX_AGE = 4 * INTERVAL  # seconds after which a reading is too old to be reporte
 DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 BULK_SIZES = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000)  # jobs
 MOST_MARKS = 20
+OTHERS = "others"  # queue and klass of runs without a handler
 STATES = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
 
 

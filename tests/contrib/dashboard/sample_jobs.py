@@ -6,10 +6,10 @@ import random
 import time
 
 from aioqless import Client
-from aioqless.contrib.metrics.generated_commands import MetricsCommands, MetricsReportRow
-from aioqless.contrib.metrics.reader import RUN_BUCKETS, bucket_of
-from aioqless.contrib.metrics.worker_metrics import Series
+from aioqless.client.run_buckets import RUN_BUCKETS, bucket_of
+from aioqless.worker.run_counts import Series
 from tests.contrib.dashboard import jobs
+from tests.reported_runs import report_runs
 
 BROKEN = "ada.lovelace.example.com"
 
@@ -51,7 +51,7 @@ async def put_day(client: Client, scale: int = 1) -> None:
 
 async def _report_minute(client: Client, when: float, ago: int, dice: random.Random) -> None:
     """Report what a worker would have run in a minute of the last hours."""
-    rows: list[MetricsReportRow] = []
+    rows: list[tuple[str, str, list[int]]] = []
     for queue, klass, usual, seconds in (
         ("mail", "shop.mail.send_receipt", 1500, 0.05),
         ("pictures", "shop.pictures.resize", 800, 0.4),
@@ -63,10 +63,10 @@ async def _report_minute(client: Client, when: float, ago: int, dice: random.Ran
         counts.buckets = {bucket_of(seconds, RUN_BUCKETS): runs}
         counts.failures = dice.randint(0, 6) if queue == "mail" and 180 < ago < 260 else 0
         counts.failures += dice.randint(2, 7) if ago < 70 and queue == "billing" else 0
-        rows.append({"queue": queue, "klass": klass, "values": counts.encode()})
-    await MetricsCommands(client.internals.store).metrics_report(
-        worker="web-1.shop-7421", report=f"1:{ago}", now=when, facts="{}", memory=64 << 20, busy=3,
-        version="v41" if ago > 70 else "v42", batch=rows,
+        rows.append((queue, klass, counts.values()))
+    await report_runs(
+        client, when, rows, worker="web-1.shop-7421", memory=64 << 20, busy=3,
+        version="v41" if ago > 70 else "v42",
     )  # fmt: skip
 
 

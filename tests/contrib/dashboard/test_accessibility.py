@@ -13,7 +13,7 @@ from tests.contrib.dashboard.conftest import browser_context, served
 from tests.contrib.dashboard.test_access import PASSWORD, USERS
 from tests.contrib.dashboard.test_investigation import report
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
-from tests.contrib.metrics.test_metrics import values
+from tests.reported_runs import run_values
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.long]
 AXE = AXE_FILE_PATH.read_text("utf-8")
@@ -37,7 +37,7 @@ async def shop(client: Client) -> list[str]:
     await client.internals.store.track_track(jid=waiting, tags=[])
     others = [f"/job?jid={each}" for each in (held, jobs[0].jid, jobs[2].jid)]
     tabs = [f"/queue?name=mail&tab={tab}" for tab in ("running", "breakdown", "statistics")]
-    await report(client, 300, "1.4.2", values(50, failures=10))
+    await report(client, 300, "1.4.2", run_values(50, failures=10))
     return [
         *(each for each in EVERY_PAGE if "none" not in each),
         *others,

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 import weakref
+from typing import Any
 
 import httpx
-import msgspec
 import pytest
 from starlette.applications import Starlette
 
@@ -20,13 +20,12 @@ from aioqless.contrib.dashboard import Access, Identity, Role, create_app, dashb
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
 from aioqless.contrib.dashboard.pages import failures
-from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import OPEN, worked
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
-from tests.contrib.metrics.test_metrics import values
+from tests.reported_runs import report_runs, run_values
 
 
 async def fail(client: Client, queue: str, klass: str, error: str, worker: str = "ann") -> str:
@@ -432,34 +431,30 @@ async def test_deeply_nested_value_of_a_new_job_is_refused(client: Client) -> No
         assert "parts must be list[object]" in await do(http, "put", **form)
 
 
-FACTS = msgspec.json.encode(
-    {
-        "host": "shop",
-        "pid": 77,
-        "version": "1.4.2",
-        "aioqless": "1",
-        "slots": 10,
-        "busy": 7,
-        "memory": 300 << 20,
-        "started": 1_000_000_000,
-    }
-)
+FACTS: dict[str, Any] = {
+    "host": "shop",
+    "pid": 77,
+    "version": "1.4.2",
+    "aioqless": "1",
+    "slots": 10,
+    "busy": 7,
+    "memory": 300 << 20,
+    "started": 1_000_000_000,
+}
 
 
-async def report(client: Client, ago: float, version: str, runs: bytes) -> None:
+async def report(client: Client, ago: float, version: str, runs: list[int]) -> None:
     """Report runs of a klass, as a worker does."""
-    await MetricsCommands(client.internals.store).metrics_report(
-        worker="ann", report=f"{ago}", now=time.time() - ago, facts=FACTS, memory=1 << 20, busy=2,
-        version=version, batch=[{"queue": "imports", "klass": "shop.load", "values": runs}],
-    )  # fmt: skip
+    rows = [("imports", "shop.load", runs)]
+    await report_runs(client, time.time() - ago, rows, **{**FACTS, "version": version})
 
 
 async def test_klass_is_compared_before_and_after_the_last_deploy(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     assert "No runs in this time" in (await http.get("/class?name=shop.load")).text
-    await report(client, 3000, "1.4.1", values(100, failures=1))
-    await report(client, 1500, "1.4.2", values(50, failures=10))
+    await report(client, 3000, "1.4.1", run_values(100, failures=1))
+    await report(client, 1500, "1.4.2", run_values(50, failures=10))
     async with client_of(create_app(client, access=OPEN)) as http:
         page = (await http.get("/class?name=shop.load&hours=1")).text
         rows = {
@@ -480,7 +475,7 @@ async def test_klass_is_compared_before_and_after_the_last_deploy(
 async def test_exact_klass_in_a_search_links_to_its_page(
     http: httpx.AsyncClient, client: Client
 ) -> None:
-    await report(client, 60, "1", values(1))
+    await report(client, 60, "1", run_values(1))
     link = '<a href="/class?name=shop.load">'
     for text, links in (
         ("shop.load", True),
@@ -528,12 +523,9 @@ async def test_worker_shows_its_memory_and_slots_over_time(
 ) -> None:
     await client.queue("imports").put("Load", {})
     await client.queue("imports").pop(worker="ann")
-    await client.internals.store.beat(worker="ann", process="{}", queues=["imports"])
     for ago in (120, 0):
-        await MetricsCommands(client.internals.store).metrics_report(
-            worker="ann", report=f"{ago}", now=time.time() - ago, facts=FACTS,
-            memory=(300 - ago) << 20, busy=7, batch=[],
-        )  # fmt: skip
+        facts = {**FACTS, "memory": (300 - ago) << 20}
+        await report_runs(client, time.time() - ago, queues=["imports"], **facts)
     page = re.sub(r"<meter.*?</meter>", "", (await http.get("/worker?name=ann")).text)
     for text in ("300 MiB", "7 of 10 busy", "1.4.2", "77 <small>on shop", "ago: 180 MiB"):
         assert text in page, text
@@ -547,16 +539,13 @@ async def test_worker_whose_memory_has_grown_for_long_is_marked(
 ) -> None:
     names = ("ann", "bob", "eve")
     for name in names:
-        await client.internals.store.beat(worker=name, process="{}", queues=["imports"])
         await client.queue("imports").put("Load", {})
         await client.queue("imports").pop(worker=name)
     now = time.time()
     for ago in range(80, -1, -1):
         for name, memory in zip(names, (300 - 2 * ago, 300, 300 + ago % 40 * 3), strict=True):
-            await MetricsCommands(client.internals.store).metrics_report(
-                worker=name, report=f"{name}:{ago}", now=now - 60 * ago, facts=FACTS,
-                memory=memory << 20, busy=7, batch=[],
-            )  # fmt: skip
+            facts = {**FACTS, "memory": memory << 20}
+            await report_runs(client, now - 60 * ago, worker=name, **facts)
     rows = (await http.get("/workers")).text.split("<tr>")
     (row,) = [row for row in rows if "rising: " in row]
     assert "/worker?name=ann" in row and "rising: +120 MiB in 1 h 20 min" in row
@@ -565,10 +554,7 @@ async def test_worker_whose_memory_has_grown_for_long_is_marked(
 async def test_worker_that_starts_ahead_of_the_clock_of_the_dashboard_is_shown(
     http: httpx.AsyncClient, client: Client
 ) -> None:
-    await client.internals.store.beat(worker="ann", process="{}", queues=["imports"])
-    await MetricsCommands(client.internals.store).metrics_report(
-        worker="ann", report="1", now=time.time() + 120, facts=FACTS, memory=1, busy=7, batch=[]
-    )
+    await report_runs(client, time.time() + 120, **FACTS)
     assert (await http.get("/worker?name=ann")).status_code == 200
 
 

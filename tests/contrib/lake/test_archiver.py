@@ -30,8 +30,8 @@ from aioqless.contrib.lake.position import count_missing
 from aioqless.contrib.lake.read.database import fetch, open_lake_database, read_named
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, WORKER_SNAPSHOTS
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.metrics import worker_metrics
 from aioqless.store import Keys
+from aioqless.worker.parts import presence
 from tests.conftest import Until
 from tests.contrib.lake.lakes import Row, before, open_session, raw
 
@@ -320,7 +320,7 @@ async def test_a_snapshot_of_queues_and_workers_is_taken_each_minute(
         facts = await client.metrics.workers("ann")
         return "ann" in facts and facts["ann"].busy == 2
 
-    monkeypatch.setattr(worker_metrics, "INTERVAL", 0.05)
+    monkeypatch.setattr(presence, "INTERVAL", 0.05)
     await client.queue("mail").put_many([aioqless.NewJob("Hang") for _ in range(5)])
     await client.queue("later").put("greet", delay=60)
     settings = Settings(concurrency=2, version_label="v1")

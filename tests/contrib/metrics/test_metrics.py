@@ -7,14 +7,13 @@ import time
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from aioqless import Client, Fail, Job, Next, Retry, Settings, SyncClient, Worker, job
 from aioqless.contrib.metrics import KlassMetrics
-from aioqless.contrib.metrics.generated_commands import MetricsCommands
-from aioqless.contrib.metrics.reader import WAITS
+from aioqless.errors import InvalidArgument, NameTaken
 from aioqless.testing import Clock
+from tests.reported_runs import report_runs, run_values
 
 HOUR, DAY = 3600, 86400
 START = 1_800_000_000.0  # the beginning of an hour
@@ -47,21 +46,8 @@ async def find(client: Client, klass: str) -> KlassMetrics:
     return found
 
 
-def values(runs: int, *, failures: int = 0, seconds: float = 1.0) -> bytes:
-    """Return what a worker reports of runs of a second."""
-    return msgspec.json.encode(
-        [failures, 0, round(runs * seconds * 1e4), 0, 19, runs, WAITS + 3, runs]
-    )
-
-
-async def report(
-    client: Client, now: float, *klasses: str, id: str | None = None, runs: int = 1, **more: str
-) -> None:
-    await MetricsCommands(client.internals.store).metrics_report(
-        worker="ann", report=id or f"at {now}", now=now, facts="{}", memory=1 << 20, busy=2,
-        batch=[{"queue": "mail", "klass": klass, "values": values(runs)} for klass in klasses],
-        **more,
-    )  # fmt: skip
+async def report(client: Client, now: float, *klasses: str, runs: int = 1, **more: Any) -> None:
+    await report_runs(client, now, [("mail", klass, run_values(runs)) for klass in klasses], **more)
 
 
 async def test_runs_are_counted_by_klass_and_queue_and_by_how_they_end(client: Client) -> None:
@@ -120,20 +106,47 @@ async def test_klasses_without_a_handler_are_counted_as_others(client: Client) -
     assert (found.klass, found.queue, found.total.failures) == ("others", "others", 1)
 
 
-async def test_a_report_that_is_sent_again_adds_nothing(client: Client) -> None:
+async def test_counts_that_are_sent_again_add_nothing(client: Client) -> None:
     now = time.time()
-    await report(client, now, "Send", id="first", runs=3)
-    await report(client, now, "Send", id="first", runs=3)
-    assert (await find(client, "Send")).total.runs == 3
+    for number in (7, 7, 8, 7):
+        await report(client, now, "Send", number=number, runs=3)
+    assert (await find(client, "Send")).total.runs == 6
 
 
-async def test_a_report_that_is_sent_again_after_one_of_a_process_of_the_same_name_adds_nothing(
-    client: Client,
-) -> None:
-    now = time.time()
-    for id in ("one:1", "other:1", "one:1"):
-        await report(client, now, "Send", id=id)
+async def test_counts_of_a_process_are_added_once_also_after_it_was_gone(client: Client) -> None:
+    now = time.time() - 100
+    await report(client, now, "Send", number=1)
+    for at in range(0, 30, 5):  # another worker finds that it is gone
+        await report_runs(client, now + at, worker="bob", id="bob")
+    await report(client, now + 40, "Send", number=1)
+    assert (await find(client, "Send")).total.runs == 1
+
+
+async def test_counts_of_the_next_process_of_a_name_are_added(client: Client) -> None:
+    now = time.time() - 100
+    await report(client, now, "Send", number=1, id="one")
+    with pytest.raises(NameTaken):
+        await report(client, now, "Send", number=2, id="other")
+    await client.workers.deregister("ann")
+    await report(client, now, "Send", number=1, id="other")
     assert (await find(client, "Send")).total.runs == 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *("7", "{}", '["mail"]', '["mail","Send"]', '["mail","Send",[1,2]]', "{"),
+        *('["mail","Send",[0,0,1,1,1]]', '["mail","Send",[0,0,1,-1]]'),
+        *('["mail","Send",[0,0,1,0.5]]', '[7,"Send",[0,0,1,1]]'),
+    ],
+)
+async def test_malformed_counts_are_refused(client: Client, row: str) -> None:
+    beat, counts = client.internals.store.beat, f'[["a","b",[0,0,1,1]],{row}]'
+    with pytest.raises(InvalidArgument, match="counts"):
+        await beat(worker="ann", process="{}", number=1, counts=counts)
+    with pytest.raises(InvalidArgument, match="cannot be used without number"):
+        await beat(worker="ann", process="{}", counts="[]")
+    assert await client.redis.keys(f"{client.namespace}:*") == []
 
 
 async def test_runs_after_a_clock_that_was_ahead_are_of_the_current_period(
@@ -144,7 +157,7 @@ async def test_runs_after_a_clock_that_was_ahead_are_of_the_current_period(
         await report(client, START - 60, "Send")
         await report(client, START + DAY, "Send", runs=5)
         await report(client, START, "Send")
-        await report(client, START - 60, "Send", id="behind")
+        await report(client, START - 60, "Send")
         clock.move(60)
         for step in (60, 600, 3600):
             (found,) = await client.metrics.klasses(2 * HOUR, step=step)
@@ -214,8 +227,8 @@ async def test_first_worker_of_a_new_version_makes_a_mark(client: Client) -> Non
         *((400, "a"),),  # the former version is deployed again
         *((600, "b"), (800, "a"), (1000, "b"), (1200, "a")),  # two applications take turns
     ]
-    for at, version in reports:
-        await report(client, now + at, version=version)
+    for at, version in reports:  # each is the first beat of a worker
+        await report(client, now + at, version=version, worker=f"{version} at {at}")
     marks = await client.metrics.marks()
     assert [(round(mark.at - now), mark.text) for mark in marks] == [
         (600, "b"),
@@ -226,8 +239,30 @@ async def test_first_worker_of_a_new_version_makes_a_mark(client: Client) -> Non
     assert all(mark.deploy for mark in marks)
 
 
+async def test_version_counts_as_running_while_its_workers_send_beats(client: Client) -> None:
+    now = time.time() - HOUR
+    for at in range(0, 600, 5):
+        await report(client, now + at, version="a")
+        await report(client, now + at + 1, version="b", worker="bob")
+    await report(client, now + 600, version="a", worker="new")
+    assert [mark.text for mark in await client.metrics.marks()] == ["b", "a"]
+
+
+async def test_memory_is_kept_by_minute_for_eight_hours(client: Client) -> None:
+    now = time.time() // 60 * 60
+    for minute in range(500):
+        for second in (0, 30):
+            await report(client, now - (499 - minute) * 60 + second, memory=minute, busy=1)
+    history = await client.metrics.worker_history("ann")
+    assert [each.memory for each in history] == list(range(20, 500))
+    assert history[-1].start == now
+    await report(client, now + 31, memory=7, id="1")
+    await client.workers.deregister("ann")
+    assert await client.metrics.worker_history("ann") == []
+
+
 async def test_facts_that_another_version_does_not_report_have_defaults(client: Client) -> None:
-    await report(client, time.time(), "Send")
+    await client.internals.store.beat(worker="ann", process='{"id":"1"}')
     facts = await client.metrics.workers("ann", "unknown")
     assert [(name, each.host, each.slots) for name, each in facts.items()] == [("ann", "", 0)]
 

@@ -40,7 +40,7 @@ async def test_runs_are_counted_by_outcome_and_timed(
     def counted(end: str) -> float:
         return value("aioqless_runs_total", queue="mail", klass="Measured", outcome=end)
 
-    async with work(measured, prometheus.measure, prometheus.count):
+    async with work(measured, prometheus.runs):
         before = (
             counted("completed"),
             counted("failed"),
@@ -52,7 +52,18 @@ async def test_runs_are_counted_by_outcome_and_timed(
             lambda: counted("completed") == before[0] + 2 and counted("failed") == before[1] + 1
         )
     assert value("aioqless_run_seconds_count", queue="mail", klass="Measured") == before[2] + 3
-    assert value("aioqless_running", queue="mail", klass="Measured") == 0
+
+
+async def test_runs_without_a_handler_are_counted_as_others_here_and_in_redis(
+    client: Client, work: Work, until: Until
+) -> None:
+    about = {"queue": "others", "klass": "others", "outcome": "failed"}
+    before = value("aioqless_runs_total", **about)
+    await client.queue("mail").put("Unknown")
+    async with work(measured, prometheus.runs, unknown_klass_timeout=0):
+        await until(lambda: value("aioqless_runs_total", **about) == before + 1)
+    (found,) = await client.metrics.klasses()
+    assert (found.klass, found.queue, found.total.failures) == ("others", "others", 1)
 
 
 async def test_waits_of_jobs_are_measured_by_queue_and_klass(
@@ -66,7 +77,7 @@ async def test_waits_of_jobs_are_measured_by_queue_and_klass(
     await client.internals.store.put(
         queue="mail", jid="late", klass="Measured", data="{}", now=time.time() - 3630, delay=3600
     )
-    async with work(measured, prometheus.measure):
+    async with work(measured, prometheus.runs):
         await until(lambda: bucket("+Inf") == before[2] + 2)
     assert (bucket("10.0"), bucket("60.0")) == (before[0] + 1, before[1] + 2)
 
@@ -81,7 +92,7 @@ async def test_sizes_of_bulks_are_measured_once_for_each_call(
     about = {"queue": "mail", "klass": "MeasuredMany"}
     for _ in range(4):
         await client.put(measured_many.data({}))
-    async with work(measured_many, prometheus.measure):
+    async with work(measured_many, prometheus.runs):
         await until(lambda: value("aioqless_bulk_jobs_count", **about) == 2)
     assert value("aioqless_bulk_jobs_sum", **about) == 4
     assert value("aioqless_run_seconds_count", **about) == 4
@@ -195,7 +206,7 @@ async def test_names_that_are_not_utf8_or_hostile_are_metrics_that_can_be_read(
         await client.queue(name).put(measured.data(fail=True))
         await client.queue(f"waits-{name}").put("Greet")
         await client.redis.zadd(workers, {name.encode(errors="surrogateescape"): time.time()})
-    async with work(measured, prometheus.measure, prometheus.count, queues=HOSTILE):
+    async with work(measured, prometheus.runs, queues=HOSTILE):
         reading = await until(lambda: _read_with_failures(client))
     prometheus.latest.save(reading)
     metrics_server.SharedReading(tmp_path).save(reading)
@@ -215,10 +226,10 @@ async def _read_with_failures(client: Client) -> Any:
 
 async def test_damaged_marks_and_facts_are_left_out(client: Client) -> None:
     await client.metrics.mark("v1")
-    marks, facts = f"{client.namespace}:x:marks", f"{client.namespace}:x:worker-facts:ann"
-    await client.redis.rpush(marks, b"{", b"7", b'{"at": "x"}', b"\xff")
-    await client.redis.set(facts, b'{"pid": []}')
-    await client.redis.zadd(f"{client.namespace}:workers", {"ann": time.time()})
+    marks, facts = f"{client.namespace}:x:marks", f"{client.namespace}:x:beat:ann"
+    await client.redis.zadd(marks, dict.fromkeys((b"{", b"7", b'{"at": "x"}', b"\xff"), 1))
+    await client.internals.store.beat(worker="ann", process='{"pid": [], "version": "v1"}')
+    await client.redis.hset(facts, "process", "{")
     reading = await read_queues(client)
     assert list(reading.marks) == ["v1"] and reading.workers == {}
 

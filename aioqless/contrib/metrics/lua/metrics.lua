@@ -13,18 +13,18 @@
 -- @returns texts                  JSON of each; empty where nothing is known
 -- @when    history                return the memory and busy slots of a worker
 -- @arg     worker   string
--- @returns texts                  `minute bytes slots`, oldest first
--- @when    marks                  list the marks, newest first
+-- @returns text                   `minute bytes slots`, a line each, oldest first
+-- @when    marks                  list the marks
 -- @returns texts                  JSON: {at, text, deploy}
 -- @flags   no-writes
 -- @role    worker dashboard archiver
 
 if word == 'series' then return redis.call('ZRANGE', keys.series(), 0, -1) end
 if word == 'periods' then return run_metrics.read(seconds, since, series, now) end
-if word == 'history' then return redis.call('LRANGE', keys.worker_history(worker), 0, -1) end
-if word == 'marks' then return redis.call('LRANGE', keys.marks(), 0, -1) end
+if word == 'history' then return redis.call('HGET', keys.beat(worker), 'history') or '' end
+if word == 'marks' then return redis.call('ZRANGE', keys.marks(), 0, -1) end
 local found = {}
 for i, name in ipairs(workers) do
-  found[i] = worker_facts.read(name)
+  found[i] = redis.call('HGET', keys.beat(name), 'process') or ''
 end
 return found

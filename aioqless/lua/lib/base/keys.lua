@@ -151,10 +151,17 @@ function keys.result(jid) return ns .. ':x:result:' .. jid end
 function keys.takers(jid) return ns .. ':x:takers:' .. jid end
 -- Z workers by when their latest beat was, until they are gone
 function keys.beats() return ns .. ':x:beats' end
--- H of a worker: its process, when its latest beat was, since when beats came without a gap, the
--- queues that it serves as JSON, and once it is gone whether its jobs are `released`, or that is
--- only `noted`; expires
+-- H of a worker: its process and what that uses, when its latest beat was, since when beats came
+-- without a gap, the queues that it serves as JSON, the number of the latest counts with the id of
+-- the process, what it used by minute (`minute bytes slots`, a line each), and once it is gone
+-- whether its jobs are `released`, or that is only `noted`; expires
 function keys.beat(worker) return ns .. ':x:beat:' .. worker end
+-- Z series of runs, `length:queue:klass`, by when they were last added to
+function keys.series() return ns .. ':x:series' end
+-- L what ran in each period of this length in seconds, oldest first; expires
+function keys.periods(seconds, series) return ns .. ':x:periods:' .. seconds .. ':' .. series end
+-- Z deploy marks and others as JSON, by when they were made, or their version last ran
+function keys.marks() return ns .. ':x:marks' end
 -- H what a job's runs have stored for later runs, by kind and name: `number time attempt value`
 function keys.steps(jid) return ns .. ':x:steps:' .. jid end
 -- stream of what a job's runs have emitted; expires

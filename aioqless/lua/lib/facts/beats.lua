@@ -7,6 +7,7 @@
 -- other gone until its beats have arrived for `worker-timeout` again.
 local MARGIN = 7
 local MOST_FOUND = 20
+local HISTORY = 480  -- minutes for which it is kept what a worker used
 
 -- For how many seconds a worker may send no beat. It sends one every 5: less would be too few.
 function beats.timeout()
@@ -18,7 +19,8 @@ end
 -- former process of this name is gone, but its jobs are not put back yet: then nothing is recorded,
 -- and `found` gets what find_gone would return of it.
 function beats.record(worker, process, queues, after, now, found)
-  local key, id = keys.beat(worker), json.parse_object(process).id
+  local facts = json.parse_object(process)
+  local key, id = keys.beat(worker), facts.id
   local kept = redis.call('HMGET', key, 'process', 'at', 'since', 'gone')
   local former = json.parse_object(kept[1])
   local silent = now - (tonumber(kept[2]) or 0)
@@ -41,10 +43,38 @@ function beats.record(worker, process, queues, after, now, found)
   redis.call('HSET', key, 'process', process, 'at', json.number(now), 'since', since,
     'queues', json.texts(queues))
   if kept[4] then redis.call('HDEL', key, 'gone') end
+  if not is_same or math.floor(now / 60) ~= math.floor((tonumber(kept[2]) or 0) / 60) then
+    beats.note_minute(worker, facts, now)
+  end
   redis.call('EXPIRE', key, string.format('%.0f', math.max(1, config.max_worker_age())))
   redis.call('ZADD', keys.beats(), now, worker)
   redis.call('ZADD', keys.workers(), now, worker)
   return tonumber(since)
+end
+
+-- Note what a worker uses, and its version: with its first beat and once a minute.
+function beats.note_minute(worker, facts, now)
+  if type(facts.version) == 'string' then marks.note_version(facts.version, now) end
+  local memory, busy, minute = tonumber(facts.memory), tonumber(facts.busy), math.floor(now / 60)
+  if not (memory and busy) then return end
+  local key = keys.beat(worker)
+  local lines = redis.call('HGET', key, 'history') or ''
+  while (tonumber(string.match(lines, '^%d+')) or minute) <= minute - HISTORY do
+    lines = string.match(lines, '\n(.*)$') or ''
+  end
+  lines = string.gsub(lines, '\n?' .. minute .. ' [^\n]*$', '')
+  if lines ~= '' then lines = lines .. '\n' end
+  redis.call('HSET', key, 'history', lines .. string.format('%d %d %d', minute, memory, busy))
+end
+
+-- Whether a process of a worker has sent counts of this number before; else note that it has. It
+-- sends the next ones when these are answered, so all numbers up to the latest were added.
+function beats.is_repeated(worker, process, number)
+  local key, id = keys.beat(worker), json.to_text(json.parse_object(process).id)
+  local latest, by = string.match(redis.call('HGET', key, 'counts') or '', '^(%d+) (.*)$')
+  if by == id and tonumber(latest) >= number then return true end
+  redis.call('HSET', key, 'counts', string.format('%d ', number) .. id)
+  return false
 end
 
 -- Find workers that are gone, as one can tell whose beats have arrived since `since`. Append JSON

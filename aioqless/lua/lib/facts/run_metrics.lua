@@ -9,21 +9,34 @@ local KEPT = 2592000
 local MOST_SERIES = 1000
 local OTHERS = '0::'
 local MOST_NUMBERS = 260  -- of what is added
+local MOST_ROWS = 100
 local SUMS = 4
 local HISTOGRAMS = {{0, 47}, {64, 95}}
 local MOST_READ = 50
 local MOST_AHEAD = 2  -- periods
 
--- Parse the values of a report, a JSON list: the sums, then pairs of a bucket and its count.
+-- Parse what a worker has counted: a JSON list of {queue, klass, values}; values are a list of the
+-- sums, then pairs of a bucket and its count.
 function run_metrics.parse(text)
-  local valid, numbers = pcall(cjson.decode, text)
-  valid = valid and type(numbers) == 'table' and #numbers >= SUMS and #numbers <= MOST_NUMBERS
+  local valid, rows = pcall(cjson.decode, text)
+  if not valid or type(rows) ~= 'table' or #rows > MOST_ROWS then
+    errors.bad_argument('counts', nil, 'are not at most ' .. MOST_ROWS .. ' counts of runs')
+  end
+  for i, row in ipairs(rows) do
+    valid = type(row) == 'table' and type(row[1]) == 'string' and type(row[2]) == 'string'
+    rows[i] = {valid and row[1], valid and row[2], run_metrics.parse_values(valid and row[3])}
+  end
+  return rows
+end
+
+function run_metrics.parse_values(numbers)
+  local valid = type(numbers) == 'table' and #numbers >= SUMS and #numbers <= MOST_NUMBERS
     and #numbers % 2 == 0
   for i = 1, valid and #numbers or 0 do
     local number = numbers[i]
     valid = valid and type(number) == 'number' and number >= 0 and number % 1 == 0
   end
-  if not valid then errors.bad_argument('values', nil, 'are not counts of runs') end
+  if not valid then errors.bad_argument('counts', nil, 'are not counts of runs') end
   local added = {unpack(numbers, 1, SUMS)}
   added.counts = {}
   for i = SUMS + 1, #numbers, 2 do added.counts[numbers[i]] = numbers[i + 1] end
