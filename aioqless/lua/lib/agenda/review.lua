@@ -48,7 +48,7 @@ function review.review_set(set, now, most)
   return 1 + math.ceil(#step[2] / LOOKS_PER_JOB)
 end
 
--- Look at a portion of the failed jobs: in each group, those that failed since the review before.
+-- Look at a portion of the failed jobs: in each group, those that failed since the previous one.
 -- Return the cost.
 function review.review_failures(now, most)
   local at = failure_jobs.read_review()
