@@ -127,5 +127,4 @@ end
 findings.begin(resolve)
 local next_cursor, examined = keyspace_scan.run(cursor,
   math.min(math.max(budget or 250, 1), 10000), now)
-if resolve then stats_pruning.run(now) end
 return findings.reply(next_cursor, examined)

@@ -25,5 +25,5 @@ if now - since >= timeout then
 end
 release.undo_pop(job, now)
 local state = release.decline(job, since, now, delay)
-stats.flush(now)
+stats.flush()
 return state

@@ -11,5 +11,5 @@
 
 local jids = pop.take(queue, {worker = worker}, count, now)
 if #jids < count then notes.find_stored(now) end
-stats.flush(now)
+stats.flush()
 return jids

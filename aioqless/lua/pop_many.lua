@@ -22,5 +22,5 @@ end
 local by = {worker = worker, version = version, takes_bulks = together}
 local queues = rotation.read_queues(each)
 local jids = take(queues, by, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
-stats.flush(now)
+stats.flush()
 return job_row.remember(jids)

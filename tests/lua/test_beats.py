@@ -59,7 +59,7 @@ async def test_jobs_of_a_worker_that_is_gone_wait_again_without_using_a_retry(
     assert await beats(story, "bob", 30, 60) == []
     job = await story.get("a")
     assert (job["state"], job["remaining"], job["worker"]) == ("waiting", job["retries"], "")
-    assert not await story.exists("x:agenda")
+    assert await story.noted() == []
 
 
 @pytest.mark.parametrize("away", [range(6, 40), range(6, 16)])

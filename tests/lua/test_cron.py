@@ -31,7 +31,8 @@ async def test_cron_template_is_stored_where_other_clients_do_not_pop_it(story: 
         "x:cron:night",
         "x:ticks",
         "queues",
-        "x:stats-days",
+        "x:agenda",
+        "x:old-statistics",
     }
     assert await story.fields("x:cron:night") == {
         "jid": "night", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',

@@ -14,7 +14,7 @@ KNOWN = [
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+",
     "tracked", r"t:.+", "tags", "config",
     r"s:(wait|run|stats):\d+:.+",
-    r"x:(fence|import-counter|rejected-imports|ticks|paused-recurring|cron:.+|agenda|stats-days|histogram-days|retention-rules|request:.+|noted-jids:.+|result:.+|name-lease:.+)",
+    r"x:(fence|import-counter|rejected-imports|ticks|paused-recurring|cron:.+|agenda|old-statistics|retention-rules|request:.+|noted-jids:.+|result:.+|name-lease:.+)",
     r"x:(unique|limit-running|held-back|rate-starts|skipped):.+",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}

@@ -64,8 +64,7 @@ def keyspace(redis: Redis, name: str) -> dict[str, Any]:
         if not key.startswith(
             (
                 f"{name}:x:request:",
-                f"{name}:x:stats-days",
-                f"{name}:x:histogram-days",
+                f"{name}:x:old-statistics",
                 f"{name}:x:on-failure",
             )
         )

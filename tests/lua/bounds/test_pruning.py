@@ -1,10 +1,12 @@
 """Old statistics are pruned in bounded steps."""
 
+import math
+
 from tests.lua.bounds.many_jobs import A_MOMENT, FAILURE, FULL, MANY, MOST, Gauge, bind, crowd
 from tests.lua.story import Story
 
 
-async def test_statistics_of_years_are_pruned_a_month_per_call(story: Story, gauge: Gauge) -> None:
+async def test_statistics_of_years_are_pruned_in_bounded_calls(story: Story, gauge: Gauge) -> None:
     today = A_MOMENT - A_MOMENT % 86_400
     days = [today - 86_400 * back for back in range(1, 3_000 if FULL else 400)]
     for day in days:
@@ -26,28 +28,24 @@ async def test_statistics_of_years_are_pruned_a_month_per_call(story: Story, gau
                 1,
             )
         await story.change("HSET", f"s:stats:{day}:mail", "failures", 1)
-    await crowd(story, 3_000, "q:mail-work", "waiting")
-    for _ in range(30):
-        jobs = await gauge("pop", queue="mail", worker="ann", count=100, now=A_MOMENT)
-        batch = [{"jid": job["jid"], "queue": "mail"} for job in jobs]
-        await gauge("complete_many", worker="ann", now=A_MOMENT, batch=batch)
-    for _ in range(100 if FULL else 20):  # a month each
-        await crowd(story, 50, "q:mail-work", "waiting", prefix="more")
-        await gauge("pop", queue="mail", worker="ann", count=50, now=A_MOMENT)
+    await story.change("ZADD", "queues", days[-1], "mail")
+    await story.put("a", A_MOMENT - 86_400, queue="used")
+    while (await story.reviewed("statistics") or math.inf) <= A_MOMENT:
+        await gauge("agenda", now=A_MOMENT)
     left = [
         key.decode().split(":")[2:4]
         async for key in story.redis.scan_iter(story.key("s:*"), 10_000)
     ]
-    assert {int(day) for _, day in left} == {today - 86_400 * back for back in range(30)}
+    assert {int(day) for _, day in left} == {today - 86_400 * back for back in range(1, 30)}
     for back in range(1, 30):
         kept = await story.fields(f"s:wait:{today - 86_400 * back}:mail")
         assert kept == {"total": "3", "mean": "1.5", "vk": "2"} | (
             {"s1": "2", "s2": "1", "s-7": "1"} if back < 7 else {}
         )
-    assert gauge.most <= 60 * 6 + 100 * 20 + 300
+    assert gauge.most <= 400 * 6 + 100
 
 
-async def test_idle_pops_prune_the_statistics_of_unused_queues_in_batches(
+async def test_statistics_of_unused_queues_are_pruned_in_bounded_calls(
     story: Story, gauge: Gauge
 ) -> None:
     many, first = 2_000 if FULL else 300, A_MOMENT - A_MOMENT % 86_400 - 100 * 86_400
@@ -56,16 +54,13 @@ async def test_idle_pops_prune_the_statistics_of_unused_queues_in_batches(
             await story.change(
                 "HSET", f"s:run:{day}:q{number}", "total", 3, "mean", 1.5, "vk", 2, "s1", 2, "s2", 1
             )
-        for key in ("queues", "x:stats-days", "x:histogram-days"):
-            await story.change("ZADD", key, first, f"q{number}")
-    calls = 0
-    while await story.exists("x:stats-days"):
-        calls += 1
-        assert calls <= many
-        assert await gauge("pop", queue="empty", worker="ann", count=1, now=A_MOMENT) == []
+        await story.change("ZADD", "queues", first, f"q{number}")
+    await story.put("a", A_MOMENT - 86_400, queue="used")
+    while (await story.reviewed("statistics") or math.inf) <= A_MOMENT:
+        await gauge("agenda", now=A_MOMENT)
     assert not [key async for key in story.redis.scan_iter(story.key("s:*"))]
-    assert not await story.exists("queues") and not await story.exists("x:histogram-days")
-    assert gauge.most <= 60 * 7 + 100
+    assert set(await story.scores("queues")) == {"used"}
+    assert gauge.most <= 400 * 6 + 100
 
 
 async def test_pruned_day_of_a_failure_leaves_no_counter(story: Story, gauge: Gauge) -> None:
@@ -73,23 +68,6 @@ async def test_pruned_day_of_a_failure_leaves_no_counter(story: Story, gauge: Ga
     await story.change("DEL", "s:stats:0:mail")
     assert await gauge("unfail", queue="mail", group="typo", now=A_MOMENT) == 1
     assert not await story.exists("s:stats:0:mail")
-
-
-async def test_pop_of_many_queues_prunes_at_most_one(story: Story, gauge: Gauge) -> None:
-    for number in range(300):
-        await story.put(f"j{number}", A_MOMENT, queue=f"q{number}")
-    batch = [{"queue": f"q{number}"} for number in range(300)]
-    assert (
-        len(
-            (
-                await gauge(
-                    "pop_many", worker="ann", count=300, now=A_MOMENT, order="rotation", batch=batch
-                )
-            )[0]
-        )
-        == 300
-    )
-    assert gauge.most <= 300 * 45 + 60 * 6
 
 
 async def test_pop_of_many_empty_queues_is_cheap(story: Story, gauge: Gauge) -> None:

@@ -20,5 +20,5 @@ if not jid then
   jid, skipped = reservations.take_next(queue, person, worker, limit, now, again == 1)
 end
 if not jid then notes.find_stored(now) end
-stats.flush(now)
+stats.flush()
 return {jid or '', skipped}

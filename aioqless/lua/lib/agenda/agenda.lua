@@ -43,6 +43,7 @@ function agenda.perform(kind, about, now, most)
   if kind == 'worker gone' then return lost_workers.put_back(about, now, most) end
   if kind == 'review set' then return review.review_set(about, now, most) end
   if kind == 'review failures' then return review.review_failures(now, most) end
+  if kind == 'review statistics' then return stats_pruning.run(now, most) end
   if kind == 'review steps' then
     review.review_steps(about, now)
   elseif kind == 'orphan' then

@@ -116,10 +116,8 @@ function keys.request(id) return ns .. ':x:request:' .. id end
 function keys.agenda() return ns .. ':x:agenda' end
 -- S the jids that such a note is about, if they may be many
 function keys.noted_jids(of) return ns .. ':x:noted-jids:' .. of end
--- Z queues by the first day that may have statistics
-function keys.stats_days() return ns .. ':x:stats-days' end
--- Z queues by the first day that may have histograms
-function keys.histogram_days() return ns .. ':x:histogram-days' end
+-- T how far the deletion of old statistics has come, as JSON
+function keys.old_statistics() return ns .. ':x:old-statistics' end
 -- H a recurring job with a cron expression
 function keys.cron(jid) return ns .. ':x:cron:' .. jid end
 -- Z such jobs by when their next instance is due

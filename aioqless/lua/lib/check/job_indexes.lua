@@ -56,7 +56,7 @@ function job_indexes.check_day(here, of, queue)
   local kind, day = string.match(of, '^(%l+):(%d+)$')
   if kind == 'stats' then job_indexes.check_failed_count(here) end
   if findings.is_resolving() then
-    stats_pruning.prune_day(here.key, kind, tonumber(day), queue, here.now)
+    stats_pruning.prune_day(here.key, kind, tonumber(day), here.now)
   end
   return 1
 end

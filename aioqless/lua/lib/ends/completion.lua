@@ -157,7 +157,7 @@ function completion.flush(ended, worker, now)
     end
     redis.call('ZADD', keys.completed(), unpack(added))
   end
-  local prunes = stats.flush(now)
+  local prunes = stats.flush()
   if not ended.jids[1] then return end
   -- Without options, a set of 50,000 jobs and a week need not be exact.
   if presence.has('config') then

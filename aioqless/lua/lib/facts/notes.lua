@@ -20,6 +20,11 @@ function notes.schedule(kind, about, due)
   redis.call('ZADD', keys.agenda(), due, notes.encode(kind, about))
 end
 
+-- Store it for later, or for earlier than it was stored for.
+function notes.schedule_earlier(kind, about, due)
+  redis.call('ZADD', keys.agenda(), 'LT', due, notes.encode(kind, about))
+end
+
 function notes.remove(kind, about) redis.call('ZREM', keys.agenda(), notes.encode(kind, about)) end
 
 -- A note as it is stored: the same text each time.

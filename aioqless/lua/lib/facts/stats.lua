@@ -7,7 +7,7 @@ local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
 function stats.count(queue, time, what, by)
   local day = clock.start_of_day(time)
   if redis.call('HINCRBY', keys.stats('stats', day, queue), what, by) == by then
-    stats_pruning.register_queue(queue, day)
+    stats_pruning.note_day(day)
   end
 end
 
@@ -83,10 +83,9 @@ function stats.remove(kind, queue, time, seconds)
   end
 end
 
--- Write the additions of this call. A call without any prunes old statistics instead. Return
--- whether it is time to prune.
-function stats.flush(now)
-  local prunes = not call.pending_stats and stats_pruning.is_due(now)
+-- Write the additions of this call. Return whether it is time to delete old jobs.
+function stats.flush()
+  local prunes = false
   for _, values in pairs(call.pending_stats or {}) do
     repeat
       prunes = stats.write(values) or prunes
@@ -94,12 +93,11 @@ function stats.flush(now)
     until not values
   end
   call.pending_stats = nil
-  if prunes then stats_pruning.run(now) end
   return prunes
 end
 
 -- Add values to a day's statistics: mean and variance in one pass, by Welford's algorithm. Return
--- whether it is time to prune.
+-- whether it is time to delete old jobs.
 function stats.write(values)
   local key = keys.stats(values.kind, values.date, values.queue)
   local bin, fine, many = values.bin, values.fine or values.bin, #values
@@ -115,7 +113,7 @@ function stats.write(values)
   end
   redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk,
     bin, (tonumber(f[4]) or 0) + many, fine, (tonumber(f[5]) or 0) + many)
-  if before == 0 then stats_pruning.register_queue(values.queue, values.date) end
+  if before == 0 then stats_pruning.note_day(values.date) end
   local every = constants.PRUNED_EVERY
   return math.floor((before - 1) / every) < math.floor((total - 1) / every)
 end

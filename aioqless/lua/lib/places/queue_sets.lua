@@ -8,7 +8,7 @@ function queue_sets.register_queue(queue, now)
   if call.registered_queue == queue then return end
   if not redis.call('ZRANK', keys.queues(), queue) then
     redis.call('ZADD', keys.queues(), now, queue)
-    redis.call('ZADD', keys.stats_days(), 'LT', clock.start_of_day(now), queue)
+    stats_pruning.note_day(clock.start_of_day(now))
   end
   call.registered_queue = queue
 end
