@@ -142,7 +142,7 @@ async def run_trial(
                 await processes.stop_role("producer")
                 left = await drain(client, plan.patience)
                 await processes.stop_role("worker")
-                verdict = await judge(client, read(folder), struck, plan.heartbeat)
+                verdict = await judge(client, read(folder), struck, plan.heartbeat, plan.grace)
         finally:
             keeper.cancel()
             processes.kill_all()

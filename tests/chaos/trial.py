@@ -64,7 +64,9 @@ async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) ->
         unread = await stage.readers.end(plan.patience)
         absent = await _wait_for_all_workers(stage, folder)
         await stage.processes.stop_role("worker")
-        verdict = await judge(stage.client, read(folder), struck, plan.heartbeat, named=kind.named)
+        verdict = await judge(
+            stage.client, read(folder), struck, plan.heartbeat, plan.grace, named=kind.named
+        )
     verdict.wrong += [f"{member} is there and takes no jobs" for member in absent]
     verdict.wrong += [f"{unread} readers of output have not read to its end"] if unread else []
     if verdict.dropped and not kind.refuses:

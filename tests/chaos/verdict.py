@@ -126,6 +126,7 @@ async def judge(
     notes: Sequence[Note],
     struck: Sequence[float],
     heartbeat: float,
+    grace: float,
     *,
     named: bool = False,
 ) -> Verdict:
@@ -144,7 +145,7 @@ async def judge(
     await _judge_output(client, seen, jobs, verdict)
     await _judge_sets(client, seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
-    _judge_limits(seen, jobs, verdict)
+    _judge_limits(seen, jobs, heartbeat + grace, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
     await _judge_counters(client, jobs, verdict)
     verdict.wrong += [f"check found {found}" for found in await client.check()]
@@ -340,8 +341,12 @@ def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> Non
             verdict.wrong.append(f"{jid} was completed {max(done, seen.completions[jid])} times")
 
 
-def _judge_limits(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
-    """Compare what has run at once, or during a pause, with the limits, by Redis' clock."""
+def _judge_limits(seen: JobRecords, jobs: dict[str, Job], longest: float, verdict: Verdict) -> None:
+    """Compare what has run at once, or during a pause, with the limits, by Redis' clock.
+
+    A limit no longer counts a run whose lock and grace period are over, `longest` seconds after the
+    last heartbeat; that it timed out is noted by a later pop.
+    """
     changes: list[tuple[float, int]] = []
     starts: list[float] = []
     pauses: list[float] = []
@@ -349,7 +354,10 @@ def _judge_limits(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> N
         if how_of(jid) == "limited":
             for event, after in pairwise(job.events):
                 if event["what"] == "popped":
-                    changes += [(event["when"], 1), (after["when"], -1)]
+                    ends = after["when"]
+                    if after["what"] == "timed-out":
+                        ends = min(ends, event["when"] + longest)
+                    changes += [(event["when"], 1), (ends, -1)]
         if how_of(jid) == "throttled":
             starts += [event["when"] for event in job.events if event["what"] == "popped"]
             released = [event["when"] for event in job.events if event["what"] == "released"]
