@@ -22,7 +22,6 @@ from aioqless.cli.presentation.histograms import (
     merge_counters,
 )
 from aioqless.cli.presentation.prompts import show_progress
-from aioqless.contrib.private_redis import ensure, stop
 from aioqless.validation import plain
 from tests.cli.conftest import ROOT, Aioqless
 from tests.cli.terminal import terminal
@@ -301,46 +300,16 @@ async def test_tail_prints_json_lines(client: Client, cli: Aioqless) -> None:
     )
 
 
-async def test_redis_shows_starts_stops_and_backs_up_the_private_server(
+async def test_redis_shows_starts_and_stops_the_private_server(
     cli: Aioqless, tmp_path: Path
 ) -> None:
-    home, copy = ["--data", str(tmp_path / "home")], tmp_path / "copy"
+    home = ["--data", str(tmp_path / "home")]
     assert (await cli("redis", *home, in_namespace=False)).code == 1
     started = await cli("redis", "start", *home, in_namespace=False)
     assert "redis.sock" in started.out and started.code == 0
-    try:
-        url = json.loads((await cli("redis", "--json", *home, in_namespace=False)).out)["url"]
-        await cli(
-            "put", "mail", "Greet", '{"n": 1}', "--jid", "kept", "--url", url, in_namespace=False
-        )
-        assert (
-            "bytes in" in (await cli("redis", "backup", str(copy), *home, in_namespace=False)).out
-        )
-        assert (
-            "copy exists"
-            in (await cli("redis", "backup", str(copy), *home, in_namespace=False)).err
-        )
-    finally:
-        assert (await cli("redis", "stop", "--force", *home, in_namespace=False)).out == "stopped\n"
-    try:
-        async with Client(ensure(copy).url) as client:
-            job = await client.jobs.get("kept")
-        assert job and job.data == {"n": 1}
-    finally:
-        stop(copy, force=True)
-    assert (
-        "there is no data"
-        in (
-            await cli(
-                "redis",
-                "backup",
-                str(tmp_path / "x"),
-                "--data",
-                str(tmp_path / "none"),
-                in_namespace=False,
-            )
-        ).err
-    )
+    shown = json.loads((await cli("redis", "--json", *home, in_namespace=False)).out)
+    assert shown["running"] and shown["url"].startswith("unix://")
+    assert (await cli("redis", "stop", "--force", *home, in_namespace=False)).out == "stopped\n"
 
 
 async def test_misspelled_command_gets_a_suggestion(cli: Aioqless) -> None:

@@ -177,25 +177,17 @@ async def test_commands_of_the_private_redis_succeed(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     assert OF_PRIVATE_REDIS
-    data, copy = tmp_path / "data", tmp_path / "backups" / "today"
     own = {name: value for name, value in environment.items() if name != "AIOQLESS_URL"}
-
-    async def run(line: str, data: Path) -> None:
-        line = line.replace("/backups", f"{tmp_path}/backups")
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "aioqless", *shlex.split(line)),
-            env={**own, "AIOQLESS_DATA": str(data)},
-            stdout=asyncio.subprocess.DEVNULL,
-        )
-        assert await asyncio.wait_for(process.wait(), 60) == 0, line
-
     try:
         for line in ["redis start", *OF_PRIVATE_REDIS]:
-            await run(line, data)
-        await run("queues", copy)  # reads the backup
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "aioqless", *shlex.split(line)),
+                env={**own, "AIOQLESS_DATA": str(tmp_path)},
+                stdout=asyncio.subprocess.DEVNULL,
+            )
+            assert await asyncio.wait_for(process.wait(), 60) == 0, line
     finally:
-        for each in (data, copy):
-            private_redis.stop(each, force=True)
+        private_redis.stop(tmp_path, force=True)
 
 
 def test_lines_that_are_not_run_exist() -> None:

@@ -8,8 +8,7 @@ data_dir.py          the data directory: file names, locks, socket
 server_binary.py     which server to start, and which data it can open
 settings.py          options of the server
 server_supervisor.py the process that starts the server, restarts it, and stops it
-backup.py            copies the data of a running server
-resp_client.py       a minimal Redis client
+server_connection.py a connection to the server
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from aioqless.contrib.private_redis.backup import backup
 from aioqless.contrib.private_redis.data_dir import (
     POLL_INTERVAL,
     DataDir,
@@ -33,12 +31,12 @@ from aioqless.contrib.private_redis.data_dir import (
     require_private,
     translate_os_errors,
 )
-from aioqless.contrib.private_redis.resp_client import connect
 from aioqless.contrib.private_redis.server_binary import (
     ServerBinary,
     find_server_binary,
     read_writer,
 )
+from aioqless.contrib.private_redis.server_connection import connect
 from aioqless.contrib.private_redis.settings import Settings
 from aioqless.errors import ServerUnavailable
 
@@ -46,14 +44,12 @@ __all__ = [
     "Server",
     "ServerBinary",
     "Settings",
-    "backup",
     "ensure",
     "find_server_binary",
     "running",
     "stop",
 ]
 
-# Only the standard library and aioqless are on the supervisor's path (-I -S): it starts sooner.
 _START_SUPERVISOR = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
     "from aioqless.contrib.private_redis.server_supervisor import main; main()"
@@ -197,7 +193,7 @@ def _launch(directory: DataDir, settings: Settings) -> None:
     directory.log_file.touch(mode=0o600)
     with directory.log_file.open("ab") as log:
         subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _START_SUPERVISOR, str(_SOURCES), *arguments],
+            [sys.executable, "-I", "-c", _START_SUPERVISOR, str(_SOURCES), *arguments],
             cwd=directory.path,
             check=False,
             stdin=subprocess.DEVNULL,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -20,6 +19,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from redis.exceptions import RedisError, ResponseError
+
 from aioqless.contrib.private_redis.data_dir import (
     POLL_INTERVAL,
     SOCKET,
@@ -28,12 +29,12 @@ from aioqless.contrib.private_redis.data_dir import (
     is_unlocked,
     release_lock,
 )
-from aioqless.contrib.private_redis.resp_client import ErrorReply, RespClient, connect
 from aioqless.contrib.private_redis.server_binary import (
     inspect_binary,
     read_writer,
     record_writer,
 )
+from aioqless.contrib.private_redis.server_connection import LOST, ServerConnection, connect
 from aioqless.contrib.private_redis.settings import Settings
 from aioqless.errors import ServerUnavailable
 
@@ -70,7 +71,7 @@ class ServerSupervisor:
                     started = True
                     if not self._wait_for_end(client):
                         return
-            except (ServerUnavailable, OSError) as error:
+            except (ServerUnavailable, OSError, RedisError) as error:
                 if not started:
                     raise
                 cause = f"the server did not start again ({error})"
@@ -82,7 +83,7 @@ class ServerSupervisor:
             write_log(f"{cause}; restarting it")
             time.sleep(min(0.05 * 2**failures, 2.0))
 
-    def _connect_or_start(self) -> RespClient:
+    def _connect_or_start(self) -> ServerConnection:
         """Connect to the server, starting it unless it runs; wait until it has read its data."""
         server: subprocess.Popen[bytes] | None = None
         timeout = self.settings.timeout
@@ -129,7 +130,7 @@ class ServerSupervisor:
         finally:
             os.close(lock)  # the server's own copy keeps it locked
 
-    def _wait_for_end(self, client: RespClient) -> bool:
+    def _wait_for_end(self, client: ServerConnection) -> bool:
         """Watch until the server has ended; return whether it died while it was in use."""
         interval = self.settings.idle_timeout / 10
         known, used = -1, time.monotonic()
@@ -143,13 +144,13 @@ class ServerSupervisor:
                     known, used = total, time.monotonic()
                 elif idle > self.settings.idle_timeout and self._stop_if_unused(client, known):
                     return False
-            except ErrorReply:  # busy with a user's script
+            except ResponseError:  # busy with a user's script
                 used = time.monotonic()
-            except OSError:
+            except LOST:
                 return idle < self.settings.idle_timeout / 4
-            select.select([client], [], [], interval)  # readable only when the server hangs up
+            client.wait_for_end(interval)
 
-    def _stop_if_unused(self, client: RespClient, known: int) -> bool:
+    def _stop_if_unused(self, client: ServerConnection, known: int) -> bool:
         """Stop the server, unless a user has connected meanwhile or is about to."""
         lock = self.directory.try_lock_transitions()
         if lock is None:
@@ -220,6 +221,6 @@ def main() -> None:
     fork_respawning()
     try:
         ServerSupervisor(directory, binary, settings).run()
-    except (ServerUnavailable, OSError) as error:
+    except (ServerUnavailable, OSError, RedisError) as error:
         write_log(str(error))
         sys.exit(1)

@@ -12,7 +12,6 @@ import pytest
 
 from aioqless.contrib.private_redis import (
     Settings,
-    backup,
     ensure,
     find_server_binary,
     running,
@@ -145,11 +144,7 @@ def test_directory_that_cannot_be_created_is_named(place: Path) -> None:
         ensure(place / "below")
 
 
-@pytest.mark.parametrize(
-    "act",
-    [ensure, stop, lambda place: backup(place / "copy", place)],
-    ids=["ensure", "stop", "backup"],
-)
+@pytest.mark.parametrize("act", [ensure, stop])
 def test_directory_without_write_permission_is_named(
     place: Path, act: Callable[[Path], object]
 ) -> None:
@@ -207,7 +202,7 @@ def test_error_names_a_full_disk(small_disk: Path) -> None:
 
 def test_windows_needs_a_url() -> None:
     asked = f"""
-import subprocess, sys
+import redis, subprocess, sys
 sys.platform, sys.modules["fcntl"] = "win32", None
 sys.path.append({str(SOURCES)!r})
 from aioqless.contrib.private_redis import ensure

@@ -1,13 +1,11 @@
 """The first process that needs a private server starts it, and all processes share it."""
 
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 from aioqless.contrib.private_redis import ensure, stop
 from aioqless.contrib.private_redis.data_dir import DataDir
-from tests.contrib.private_redis.users import SOURCES, connect, process_of, user
+from tests.contrib.private_redis.users import connect, process_of, user
 
 MODULE = "aioqless.contrib.private_redis.server_supervisor"
 
@@ -30,15 +28,6 @@ def test_concurrent_starts_result_in_one_server(place: Path, either_program: str
             process.communicate()
     assert answers == {b"%d\n" % process_of(ensure(place))}
     assert DataDir(place).log_file.read_text().lower().count("ready to accept connections") == 1
-
-
-def test_supervisor_imports_no_client_library() -> None:
-    code = f"import sys; sys.path.append({str(SOURCES)!r}); import {MODULE}; print(*sys.modules)"
-    imported = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert MODULE in imported
-    assert not {"redis", "valkey", "asyncio", "ctypes", "structlog"} & set(imported)
 
 
 def test_server_options_lose_no_data(place: Path, either_program: str) -> None:

@@ -24,10 +24,10 @@ import sys
 from pathlib import Path
 sys.path.append(sys.argv.pop(1))
 from aioqless.contrib.private_redis import Settings, ensure
-from aioqless.contrib.private_redis.resp_client import connect
+from redis import Redis
 server = ensure(Path(sys.argv[1]), Settings(idle_timeout=float(sys.argv[2])))
-client = connect(server.data_dir / "redis.sock")
-print(client.execute("INFO server").partition("process_id:")[2].split()[0], flush=True)
+client = Redis(unix_socket_path=str(server.data_dir / "redis.sock"))
+print(client.info("server")["process_id"], flush=True)
 sys.stdin.read()
 """
 SLOW_READER = """
@@ -39,11 +39,14 @@ class Talk(socketserver.StreamRequestHandler):
         global began
         began = began or time.monotonic()
         for line in self.rfile:
-            if line.startswith(b"SHUTDOWN"):
+            lines = [self.rfile.readline() for _ in range(2 * int(line[1:]))]
+            if lines[1] == b"SHUTDOWN\\r\\n":
                 os._exit(0)
-            elif line.startswith(b"INFO"):
+            elif lines[1] == b"INFO\\r\\n":
                 answer = b"connected_clients:1\\r\\ntotal_connections_received:1\\r\\n"
                 self.wfile.write(b"$%d\\r\\n%s\\r\\n" % (len(answer), answer))
+            elif lines[1] == b"HELLO\\r\\n":
+                self.wfile.write(b"%1\\r\\n+proto\\r\\n:3\\r\\n")
             elif time.monotonic() - began < 3.5:
                 self.wfile.write(b"-LOADING Redis is loading the dataset in memory\\r\\n")
             else:

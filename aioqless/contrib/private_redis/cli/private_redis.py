@@ -1,4 +1,4 @@
-"""The private Redis: redis, and redis start, stop, backup."""
+"""The private Redis: redis, and redis start, stop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Json
-from aioqless.cli.presentation.formatting import pluralize
 from aioqless.cli.presentation.printing import print_json, print_text
 from aioqless.contrib import private_redis
 
@@ -69,25 +68,6 @@ def stop(
 ) -> None:
     """Stop it, unless users are connected. Acknowledged data is on the disk."""
     print_text("stopped" if private_redis.stop(data, force=force) else "it wasn't running")
-
-
-@redis.command(
-    epilog="Example: aioqless redis backup /backups/today; "
-    "AIOQLESS_DATA=/backups/today aioqless queues"
-)
-def backup(
-    into: Annotated[
-        Path,
-        typer.Argument(metavar="DIRECTORY", help="A new one. It is a data directory by itself."),
-    ],
-    data: DataDirectory = None,
-) -> None:
-    """Copy its data, whether it runs or not.
-
-    To use the copy, name it as AIOQLESS_DATA or copy it back.
-    """
-    size = private_redis.backup(into, data)
-    print_text(f"{pluralize(size, 'byte')} in {into}")
 
 
 def _print_server(server: private_redis.Server, users: int) -> None:
