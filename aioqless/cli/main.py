@@ -29,7 +29,8 @@ _WRITE_ERRORS = (
     errno.EFBIG,
     errno.EBADF,
 )
-OPTIONS_OF_COMMANDS = ("--url", "--namespace", "--partitions", "--json")
+# Options that most commands have, with how many words each is.
+_COMMON_OPTIONS = {"--url": 2, "--namespace": 2, "--partitions": 2, "--json": 1}
 
 
 def main() -> None:
@@ -37,6 +38,7 @@ def main() -> None:
     _open_closed_descriptors()
     if isinstance(sys.stdout, io.TextIOWrapper):  # in a locale without UTF-8, as on standard error
         sys.stdout.reconfigure(errors="backslashreplace")
+    sys.argv[1:] = _move_common_options(sys.argv[1:])
     try:
         try:
             if sys.argv[1:2] == ["worker"]:
@@ -46,6 +48,18 @@ def main() -> None:
             sys.stdout.flush()
     except Exception as error:
         _exit_on_error(error)
+
+
+def _move_common_options(words: list[str]) -> list[str]:
+    """Return the words with the options that stand before the command moved behind its own."""
+    start = 0
+    while start < len(words) and (length := _COMMON_OPTIONS.get(words[start].partition("=")[0])):
+        start += 1 if "=" in words[start] else length
+    before, command = words[:start], words[start:]
+    if not command:
+        return words
+    end = command.index("--") if "--" in command else len(command)
+    return [*command[:end], *before, *command[end:]]
 
 
 def _run_worker() -> int:
@@ -75,8 +89,6 @@ def _run_app() -> None:
         if installed is None:
             print(_describe_extras())
         sys.exit(USAGE if command is None else 0)
-    if command and not completing and command.partition("=")[0] in OPTIONS_OF_COMMANDS:
-        _exit(f"{command} is an option of commands: write it after the command", USAGE)
     extension = read_extension_commands().get(command or "")
     with require_extra(extension["extra"] if extension else "cli"):
         load_command(command)

@@ -350,12 +350,11 @@ async def test_audit_log_prints_actions_and_sign_ins(client: Client, cli: Aioqle
     assert "Address: 10.0.0.1" in (await cli("audit-log", "--logins")).out
 
 
-@pytest.mark.parametrize("option", ["--url", "--url=redis://127.0.0.1:1", "--namespace"])
-async def test_option_before_the_command_is_refused_with_its_place(
-    cli: Aioqless, option: str
-) -> None:
-    refused = await cli(option, "x", "failed", in_namespace=False)
-    assert refused.code == 2 and "write it after" in refused.err
+async def test_common_options_may_stand_before_the_command(client: Client, cli: Aioqless) -> None:
+    where = ["--json", "--url", client.url, f"--namespace={client.namespace}"]
+    await cli(*where[1:], "put", "mail", "Greet", "--jid", "a", "--", "null", in_namespace=False)
+    shown = await cli(*where, "get", "a", in_namespace=False)
+    assert shown.code == 0 and json.loads(shown.out)["klass"] == "Greet"
 
 
 @pytest.mark.parametrize("arguments", [(), ("failed",), ("recur", "put")])
