@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -78,6 +79,9 @@ async def show_queue(request: PageRequest) -> Page:
         values |= {
             "day": day - day % DAY,
             "stats": await queue.stats(day),
+            "runs": await request.dashboard.cached(
+                ("runs", name, day - day % DAY), partial(metrics.of_day, name, day)
+            ),
             "days": await queue.days(),
             "today": now // DAY * DAY,
         }
