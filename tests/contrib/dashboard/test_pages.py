@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from aioqless import Client, Key, NewJob
+from aioqless.client.overview import OverviewReader
 from aioqless.client.redis_server import server_info
 from aioqless.client.run_buckets import RUN_BUCKETS, WAITS, bucket_of
 from aioqless.contrib.dashboard import create_app
@@ -18,7 +19,6 @@ from aioqless.contrib.dashboard.charts.timeline import strip
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.redaction import HIDDEN
-from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.human_tasks import TaskQueue
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
@@ -298,7 +298,7 @@ async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
         assert "when a worker polls this queue" in (await http.get("/queue?name=stuck")).text
         await client.queue("stuck").pause()
         assert "Resume the queue" in (await http.get("/queue?name=stuck")).text
-        told = [each.problem for each in find_alarms(await Sampler(client).refresh())]
+        told = [each.problem for each in find_alarms(await OverviewReader(client).read())]
         assert any(what.startswith("Paused queues with waiting jobs: stuck") for what in told)
 
 
