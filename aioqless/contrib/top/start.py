@@ -32,7 +32,8 @@ from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
 COUNTS: Final = ("waiting", "running", "stalled", "scheduled", "depends")
-TREND: Final = 20  # samples
+TREND: Final = 20  # rates
+ALIVE: Final = (True, None, False)  # in this order; None: the worker sends no beats
 COLUMNS: Final[Mapping[str, Mapping[str, int | None]]] = {
     "queues": {
         "queue": None,
@@ -94,7 +95,7 @@ class StartScreen(Screen[None]):
         queues = [(each, rates(each.name)) for each in overview.queues]
         queues.sort(key=_busiest_first if self._by_rate else lambda row: row[0].name)
         groups = sorted(overview.failed.items(), key=lambda each: (-each[1], each[0]))
-        workers = sorted(overview.workers, key=lambda each: (each.alive is False, each.name))
+        workers = sorted(overview.workers, key=lambda each: (ALIVE.index(each.alive), each.name))
         failed = STYLES["failed"]
         rows: dict[str, dict[str, Sequence[Text]]] = {
             "queues": {each.name: _queue_row(each, lately) for each, lately in queues},
