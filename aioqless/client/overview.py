@@ -23,7 +23,7 @@ MAX_QUEUES = 10_000
 MAX_RATES = 90  # overviews whose rates are kept
 RATES_EXPIRE = 3600  # seconds between two overviews after which no rates are computed
 # About how many commands of Redis take the counts of a queue, why its jobs wait, and a worker.
-PER_QUEUE, PER_DELAY, PER_WORKER = 9, 11, 5
+PER_QUEUE, PER_DELAY, PER_WORKER = 9, 5, 4
 
 
 class Rates(NamedTuple):

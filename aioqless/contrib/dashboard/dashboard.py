@@ -28,7 +28,7 @@ MAX_CACHED, CACHED_FOR = 50, 10.0  # values, seconds
 SHARE = 0.02  # of the time, at most, in which a value is read again
 RECENT = 2.0  # seconds for which requests share an overview
 # Live pages share one for longer: seconds, and about how many commands per second it may take.
-LIVE, MAX_LIVE, OVERVIEW_RATE = 5.0, 60.0, 35.0
+LIVE, MAX_LIVE, OVERVIEW_RATE = 5.0, 60.0, 50.0
 
 T = TypeVar("T")
 
