@@ -21,6 +21,7 @@ codec.py             Codec             how data and results are stored
 json_types.py        JsonType          values of annotated types, pydantic's too
 recurring/           RecurringJob      templates of jobs, and cron
 workers.py           Workers           workers, and remote control
+overview.py          read_overview     queues, workers, failures and rates, read at once
 coverage.py          Coverage          which queues workers serve, and why jobs wait
 events/              Events            the event stream
 archive.py           Archive           the state of the archive stream
@@ -33,6 +34,7 @@ extensions.py                          where a client reaches extensions
 
 from aioqless.client.actor import acting_as
 from aioqless.client.client import Client, worker_name
+from aioqless.client.overview import Overview, read_overview
 from aioqless.client.url import redis_url
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, RedisCommand
 from aioqless.store import PutManyRow
@@ -41,9 +43,11 @@ __all__ = [
     "REDIS_UNAVAILABLE",
     "Client",
     "CommandConnection",
+    "Overview",
     "PutManyRow",
     "RedisCommand",
     "acting_as",
+    "read_overview",
     "redis_url",
     "worker_name",
 ]

@@ -31,11 +31,11 @@ class ArchiveState:
         at: When it said so, in seconds since 1970.
     """
 
-    on: bool
-    when_full: str
-    bound: int
-    length: int
-    added: int
+    on: bool = False
+    when_full: str = "hold"
+    bound: int = 0
+    length: int = 0
+    added: int = 0
     first: str | None = None
     last: str | None = None
     reader: str | None = None

@@ -27,7 +27,7 @@ from aioqless.client.archive import Archive
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
-from aioqless.client.coverage import Coverage, find_wait, read_coverage
+from aioqless.client.coverage import find_wait
 from aioqless.client.events.filters import EventSelector
 from aioqless.client.events.stream import Stream
 from aioqless.client.internals import Internals
@@ -486,15 +486,6 @@ class Client:
             if len(counts) < asked:
                 break
         return found
-
-    async def coverage(self, *, most: int = 10_000) -> Coverage:
-        """Return which queues workers serve, and why jobs wait, as far as 1,000 workers say.
-
-        Args:
-            most: Maximum number of queues to look at.
-        """
-        queues = await self.queues(count=most)
-        return await read_coverage(self.internals.store, queues, await self.workers.counts())
 
     async def ping(self) -> None:
         """Return when Redis answers, as a readiness check of a program that only puts jobs.

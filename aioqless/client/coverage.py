@@ -188,21 +188,6 @@ def find_coverage(
     )
 
 
-async def read_coverage(
-    store: Store, queues: Sequence[QueueCounts], workers: Iterable[WorkerCounts]
-) -> Coverage:
-    """Return which queues workers serve, and read why jobs wait.
-
-    Args:
-        store: The commands of the namespace.
-        queues: The queues.
-        workers: All workers.
-    """
-    names = [each.name for each in queues if (each.waiting or each.scheduled) and not each.paused]
-    limits = await read_limits(store, names)
-    return find_coverage(queues, workers, await store.now(), limits)
-
-
 async def read_limits(store: Store, names: Sequence[str]) -> dict[str, QueueLimits]:
     """Read what may keep the next jobs of queues from running."""
     found: dict[str, QueueLimits] = {}

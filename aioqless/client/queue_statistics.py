@@ -100,8 +100,6 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
         std: Standard deviation.
         variance: Variance.
         histogram: 148 counters: 60 seconds, 59 minutes, 23 hours, 6 days.
-        milliseconds: 10 counters of the first second, from 0, 1, 2, 5, 10, 20, 50, 100, 200 and
-            500 ms on. Only jobs that aioqless ran are counted.
     """
 
     count: int
@@ -110,7 +108,6 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
     std: float
     variance: float
     histogram: list[int]
-    milliseconds: list[int]
 
 
 class DayStats(msgspec.Struct, frozen=True, kw_only=True):

@@ -226,7 +226,6 @@ class SyncClient(SyncPart[Client]):
     recur = _sync(Client.recur)
     job_sets = _sync(Client.job_sets)
     queues = _sync(Client.queues)
-    coverage = _sync(Client.coverage)
     ping = _sync(Client.ping)
     lags = _sync(Client.lags)
     check = _sync(Client.check)

@@ -7,5 +7,7 @@
 -- @returns json                   seconds for each queue; 0 for a queue without waiting jobs
 
 local lags = {}
-for i, queue in ipairs(queues) do lags[i] = json.number(listing.read_lag(queue, now)) end
+for i, queue in ipairs(queues) do
+  lags[i] = json.number(listing.find_lag(now, listing.read_next(queue)))
+end
 return json.list(lags)

@@ -5,8 +5,7 @@
 -- @flags   no-writes
 -- @returns json                   {failed, failures, retries, lost_locks, explicit_retries, wait,
 --                                 run}; `retries` is the sum of lost_locks and explicit_retries;
---                                 wait and run are {count, total, mean, std, variance, histogram,
---                                 milliseconds}
+--                                 wait and run are {count, total, mean, std, variance, histogram}
 
 local day = clock.start_of_day(date)
 return '{"failed":' .. (redis.call('HGET', keys.stats('stats', day, queue), 'failed') or '0')

@@ -8,8 +8,8 @@ import pytest
 
 from aioqless import Client
 from aioqless.client.archive import ArchiveState
+from aioqless.client.overview import OverviewReader
 from aioqless.contrib.dashboard.pages.overview import find_alarms
-from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.worker.parts.memory_checks import ArchiveMonitor
 
 HOUR = 3600.0
@@ -71,7 +71,7 @@ async def test_worker_check_and_dashboard_warn(
     await client.redis.xadd(key, {"v": "1"}, id="1000-0")  # long ago
     await worker.check(client.internals.store)
     assert "archive.unread" in caplog.text
-    sample = await Sampler(client).refresh()
+    sample = await OverviewReader(client).read()
     assert any(each.problem.startswith("Ended jobs have waited") for each in find_alarms(sample))
 
 

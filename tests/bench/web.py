@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 
 from aioqless import Client
-from aioqless.contrib.dashboard.sampler import MAX_AGE
+from aioqless.contrib.dashboard.dashboard import RECENT
 from aioqless.testing import server
 from aioqless.worker.run_counts import Series
 from tests.reported_runs import report_runs
@@ -161,7 +161,7 @@ async def _measure(url: str, addresses: dict[str, str], rounds: int, redis: int)
                 times, works, size = [], [], 0
                 looks = address.partition("?")[0] in LOOK
                 for _ in range(rounds // 2 if looks else rounds):
-                    await asyncio.sleep(MAX_AGE + 0.1 if looks else 0)
+                    await asyncio.sleep(RECENT + 0.1 if looks else 0)
                     began, worked = time.perf_counter(), main_thread_ms(dashboard.pid, redis)
                     answer = await http.get(address)
                     times.append((time.perf_counter() - began) * 1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import random
 import time
 from pathlib import Path
@@ -17,7 +18,9 @@ from rich.text import Text
 from aioqless import Client, Job
 from aioqless.client.new_job import NewJob
 from aioqless.testing import server
+from aioqless.worker import EndedRun, RunCounts
 from tests.cli.terminal import Terminal, terminal
+from tests.reported_runs import report_runs
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIZE = (124, 26)
@@ -54,19 +57,25 @@ async def _fill_day(url: str) -> None:
     """Fill a queue with a day's work, using a simulated clock."""
     dice, now = random.Random(7), time.time() // 86400 * 86400
     async with Client(url, namespace="day", clock=lambda: now) as client:
-        mail = client.queue("mail")
+        mail, runs = client.queue("mail"), RunCounts()
+        reporter = runs.make_reporter()
+        reporter.active = True
         for n in range(600):
             began = now
+            wait, run = dice.lognormvariate(1.2, 1.6), dice.lognormvariate(0.3, 0.9)
             await mail.put("app.jobs.greet")
-            now += dice.lognormvariate(1.2, 1.6)
+            now += wait
             (job,) = await mail.pop(worker="web-1-4711")
-            now += dice.lognormvariate(0.3, 0.9)
+            now += run
             await (
                 job.complete()
                 if n % 40
                 else job.fail("450 no such mailbox", group="mail-SMTPError")
             )
+            runs.count(EndedRun("mail", job.klass, "completed" if n % 40 else "failed", run, wait))
             now = began
+        report = reporter.next()
+        await report_runs(client, now, json.loads(report.counts if report else "[]"))
 
 
 async def _fill_shop(client: Client) -> None:

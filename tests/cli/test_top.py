@@ -18,6 +18,7 @@ from aioqless.contrib.top.live_table import LiveTable
 from tests.cli.conftest import Aioqless
 from tests.cli.terminal import PATIENCE, Terminal, terminal
 from tests.conftest import Until
+from tests.reported_runs import report_runs
 from tests.server import OwnServer
 
 ALTERNATE, BACK = b"\x1b[?1049h", b"\x1b[?1049l"
@@ -180,7 +181,7 @@ async def test_worker_is_shown_with_the_time_of_its_last_heartbeat(
     await client.redis.zadd(
         f"{client.namespace}:workers", {"ann": (await client.internals.store.now()) - 3600}
     )
-    await client.queue("billing").pop(worker="bob")
+    await report_runs(client, await client.internals.store.now(), worker="bob")
     text = await screen.shows("stalled  worker", " ann ", " bob ", "last seen", "1 h ago")
     assert text.index(" bob ") < text.index(" ann "), "who is silent comes last"
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from aioqless import Client
+from aioqless.client import read_overview
 from aioqless.client.coverage import QueueDelay
 
 
@@ -29,7 +30,7 @@ async def mail(earlier: Client, client: Client) -> None:
 
 
 async def delay_of(client: Client, queue: str = "mail") -> QueueDelay:
-    return (await client.coverage()).delays[queue]
+    return (await read_overview(client)).coverage.delays[queue]
 
 
 async def test_queue_without_a_worker(client: Client, earlier: Client) -> None:
@@ -37,7 +38,7 @@ async def test_queue_without_a_worker(client: Client, earlier: Client) -> None:
     delay = await delay_of(client, "post")
     assert delay.reason == "no_worker" and delay.lag > 90
     assert str(delay) == "1 job waits in post: no worker serves it"
-    (gap,) = (await client.coverage()).unserved
+    (gap,) = (await read_overview(client)).coverage.unserved
     assert gap.queue == "post"
 
 
@@ -49,7 +50,7 @@ async def test_paused_queue(client: Client) -> None:
 async def test_paused_queue_is_not_reported_as_unserved(client: Client, earlier: Client) -> None:
     await earlier.queue("post").put("Greet", {})
     await client.queue("post").pause()
-    assert (await client.coverage()).unserved == []
+    assert (await read_overview(client)).coverage.unserved == []
 
 
 async def test_rate_limit(client: Client) -> None:
@@ -69,7 +70,7 @@ async def test_starts_under_a_rate_limit_show_that_someone_serves_the_queue(
     (job,) = await client.queue("post").pop(worker="ruby")
     await job.complete()
     assert (await delay_of(client, "post")).reason == "workers_idle"
-    assert (await client.coverage()).unserved == []
+    assert (await read_overview(client)).coverage.unserved == []
 
 
 async def test_concurrency_limit(client: Client) -> None:
@@ -102,4 +103,4 @@ async def test_busy_and_idle_workers(client: Client) -> None:
 
 async def test_jobs_that_have_just_become_ready_are_not_delayed(client: Client) -> None:
     await client.queue("main").put("Greet", {})
-    assert "main" not in (await client.coverage()).delays
+    assert "main" not in (await read_overview(client)).coverage.delays

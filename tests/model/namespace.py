@@ -11,7 +11,6 @@ Place: TypeAlias = Literal["work", "scheduled", "locks", "depends", "recur"]
 
 DAY = 86400
 # the first second's bin of a histogram starts here
-MILLISECONDS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 # weight of a second in the score of waiting jobs: priority minus now / 10^10
 TICKS = 10_000_000_000
 DEFAULTS: dict[str, float | str] = {
@@ -292,9 +291,6 @@ class Namespace:
         deviation = 0.0 if total == 1 else stats["vk"] + (value - moved) * (value - mean)
         stats.update(total=total, mean=moved, vk=deviation)
         whole = math.floor(value)
-        if 0 <= value < 1:
-            fine = f"x-ms{max(begin for begin in MILLISECONDS if begin <= value * 1000)}"
-            stats[fine] = stats.get(fine, 0) + 1
         for letter, span, limit in (
             ("s", 1, 60),
             ("m", 60, 3600),

@@ -11,7 +11,6 @@ from tests.model import arguments
 from tests.model.arguments import Number, Refusal, page, present
 from tests.model.namespace import (
     DEFAULTS,
-    MILLISECONDS,
     Hash,
     Namespace,
     ascending,
@@ -193,7 +192,6 @@ class Views(Namespace):
                 "std": math.sqrt(variance),
                 "variance": variance,
                 "histogram": [stats.get(bin_, 0) for bin_ in HISTOGRAM],
-                "milliseconds": [stats.get(f"x-ms{begin}", 0) for begin in MILLISECONDS],
             }
         return answer
 

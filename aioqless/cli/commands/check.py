@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from typing import Annotated
 
@@ -14,8 +13,7 @@ from aioqless.cli.presentation.formatting import pluralize, shorten
 from aioqless.cli.presentation.printing import make_console, print_json_line, print_table
 from aioqless.cli.presentation.prompts import show_progress
 from aioqless.cli.presentation.queue_gaps import print_gaps
-from aioqless.client import Client
-from aioqless.client.archive import Archive
+from aioqless.client import Client, read_overview
 from aioqless.client.consistency import Finding
 
 
@@ -39,9 +37,10 @@ async def check(
     with client.partial_reads():
         with show_progress("looking", None) as advance:
             problems = await client.check(resolve=resolve, step=advance)
-        if trouble := (await Archive(client.internals.store).state()).describe_problem(time.time()):
+        overview = await read_overview(client)
+        if trouble := overview.archive.describe_problem(overview.when):
             errors.print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
-        print_gaps(await client.coverage())
+        print_gaps(overview.coverage)
     others = [problem for problem in problems if problem.is_left_by_others]
     own = [problem for problem in problems if not problem.is_left_by_others]
     left = [problem for problem in own if not problem.fixed]

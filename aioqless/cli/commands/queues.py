@@ -16,7 +16,8 @@ from aioqless.cli.presentation.printing import print_json, print_table, print_te
 from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.queue_gaps import print_gaps
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
-from aioqless.client import Client
+from aioqless.client import Client, read_overview
+from aioqless.client.overview import MAX_QUEUES
 from aioqless.client.queue import Queue
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
 from aioqless.errors import AioqlessError
@@ -41,9 +42,9 @@ async def queues(
     json: Json = False,
 ) -> None:
     """Show how many jobs each queue has in each state."""
-    with client.partial_reads() as missing:
-        found = await client.queues(offset=offset, count=count)
-        coverage = await client.coverage()
+    overview = await read_overview(client, most=max(MAX_QUEUES, offset + count))
+    found, missing = overview.queues[offset : offset + count], list(overview.missing)
+    coverage = overview.coverage
     if json:
         served, lacking = coverage.workers, {"missing": missing} if missing else {}
         print_json(

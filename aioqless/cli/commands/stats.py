@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
@@ -18,7 +19,7 @@ from aioqless.cli.presentation.formatting import (
     format_relative_time,
     pluralize,
 )
-from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, merge_counters
+from aioqless.cli.presentation.histograms import draw_bar, label_bars, merge_counters
 from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
@@ -69,8 +70,9 @@ def stats(
             await _print_all(client, day, json)
             return
         counts = await client.queue(queue).stats(day)
+        runs = await client.metrics.of_day(queue, day)
         if json:
-            print_json(_stats_fields(queue, day, counts))
+            print_json({**_stats_fields(queue, day, counts), "runs": runs.summarize()})
         if problem := await describe_unknown_queue(client, queue):
             raise AioqlessError(problem)
         if json:
@@ -78,8 +80,11 @@ def stats(
         print_text(f"{plain(queue)} on {_format_day(day)} (UTC)", style="bold")
         failures = pluralize(counts.failures, "failure")
         print_text(f"{failures}, of which {counts.failed:,} unresolved; {_format_retries(counts)}")
-        _print_histogram("Waiting time", counts.wait)
-        _print_histogram("Run time", counts.run)
+        wait, run = runs.wait, runs.run
+        _print_histogram(
+            "Waiting time", counts.wait, (wait.p50, wait.p95, wait.p99), runs.wait_bars
+        )
+        _print_histogram("Run time", counts.run, (run.p50, run.p95, run.p99), runs.run_bars)
 
     return report_missing_nodes(act)
 
@@ -115,28 +120,32 @@ def _format_retries(counts: DayStats) -> str:
     return pluralize(counts.retries, "retry", "retries") + (parts if counts.retries else "")
 
 
-def _print_histogram(title: str, times: Durations) -> None:
+def _print_histogram(
+    title: str,
+    times: Durations,
+    quantiles: Sequence[float | None],
+    bars: Sequence[tuple[float, float, int]],
+) -> None:
+    """Print a histogram: of what workers have measured, if anything, else in whole seconds."""
     from rich.text import Text
 
     print_text(f"\n{title}", style="bold")
     if not times.count:
         print_text("  none", style="dim")
         return
-    bars = merge_counters(times.histogram, times.milliseconds)
-    quantiles = [
-        f"p{share} <= "
-        + format_duration(compute_quantile(times.histogram, share / 100, times.milliseconds))
-        for share in (50, 95, 99)
-        if bars
+    labeled = label_bars(bars or merge_counters(times.histogram))
+    parts = [
+        f"p{share} {format_duration(found)}"
+        for share, found in zip((50, 95, 99), quantiles, strict=True)
+        if found is not None
     ]
     mean, deviation = format_duration(times.mean), format_duration(times.std)
     print_text(
-        f"  {pluralize(times.count, 'job')}  mean {mean}  std dev {deviation}  "
-        + "  ".join(quantiles)
+        f"  {pluralize(times.count, 'job')}  mean {mean}  std dev {deviation}  " + "  ".join(parts)
     )
-    maximum = max((count for _, count in bars), default=0)
+    maximum = max((count for _, count in labeled), default=0)
     width = min(MAX_BAR, max(10, make_console().width - 30))
-    for label, count in bars:
+    for label, count in labeled:
         bar = draw_bar(count, maximum, width)
         print_text(Text.assemble(f"  {label:>10} ", (bar, "cyan"), (f" {count:,}", "dim")))
 

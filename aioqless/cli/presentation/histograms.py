@@ -2,86 +2,46 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from aioqless.cli.presentation.formatting import format_duration
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 SPARKS = "▁▂▃▄▅▆▇█"
-WEEK = 7 * 86400
-# Where each of a day's 148 counters begins, in seconds: by seconds, minutes, hours, days.
+# Where each of the 148 counters of qless begins, in seconds: by seconds, minutes, hours, days.
 COUNTER_STARTS = [
     *range(60),
     *range(60, 3600, 60),
     *range(3600, 86400, 3600),
-    *range(86400, WEEK, 86400),
+    *range(86400, 7 * 86400, 86400),
 ]
-# Where each of the 10 finer counters of the first second begins.
-MILLISECONDS = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
-# Where the bars begin that people are shown.
+# Where the bars begin that people are shown of them.
 BAR_STARTS = [
-    *MILLISECONDS,
-    *(1, 2, 5, 10, 20, 30),
+    *(0, 1, 2, 5, 10, 20, 30),
     *(60, 120, 300, 600, 1800),
     *(3600, 7200, 21600, 43200),
     *(86400, 172800),
 ]
 
 
-def merge_counters(
-    histogram: Sequence[int], milliseconds: Sequence[int] = ()
-) -> list[tuple[str, int]]:
-    """Merge the counters into fewer bars, (label, count), from the first used one to the last."""
-    counts, rest = sum_counters(BAR_STARTS, histogram, milliseconds)
-    counts[len(MILLISECONDS) - 1] += rest
-    used = [index for index, count in enumerate(counts) if count]
-    if not used:
-        return []
-    return [(_label(index), counts[index]) for index in range(used[0], used[-1] + 1)]
+def merge_counters(histogram: Sequence[int]) -> list[tuple[float, float, int]]:
+    """Merge the counters of qless into fewer bars: the begin, the end and the count of each."""
+    counts = [0] * len(BAR_STARTS)
+    for begin, count in zip(COUNTER_STARTS, histogram, strict=True):
+        counts[bisect_right(BAR_STARTS, begin) - 1] += count
+    return list(zip(BAR_STARTS, [*BAR_STARTS[1:], math.inf], counts, strict=True))
 
 
-def sum_counters(
-    starts: Sequence[float], histogram: Sequence[int], milliseconds: Sequence[int]
-) -> tuple[list[int], int]:
-    """Return the sum of the counters from each start on, and that of an undivided first second."""
-    sums, rest = [0] * len(starts), 0
-    for begin, end, count in _counters(histogram, milliseconds):
-        if (begin, end) == (0, 1):  # counted in whole seconds, by another client
-            rest = count
-        else:
-            sums[bisect_right(starts, begin) - 1] += count
-    return sums, rest
-
-
-def compute_quantile(
-    histogram: Sequence[int], share: float, milliseconds: Sequence[int] = ()
-) -> float:
-    """Return an upper bound of the quantile, in seconds: the end of the counter that has it."""
-    wanted, below = share * sum(histogram), 0
-    for _, end, count in _counters(histogram, milliseconds):
-        below += count
-        if count and below >= wanted:
-            return end
-    return 0
-
-
-def _counters(
-    histogram: Sequence[int], milliseconds: Sequence[int]
-) -> list[tuple[float, float, int]]:
-    """Return (begin, end, count) of each counter, in the order of their ends.
-
-    The rest of the first second, which has no milliseconds, comes last of that second.
-    """
-    fine = (
-        [*zip(MILLISECONDS, [*MILLISECONDS[1:], 1], milliseconds, strict=True)]
-        if milliseconds
-        else []
-    )
-    rest = max(0, histogram[0] - sum(milliseconds))
-    ends = [*COUNTER_STARTS[1:], WEEK]
-    coarse = zip(COUNTER_STARTS, ends, [rest, *histogram[1:]], strict=True)
-    return [*fine, *coarse]
+def label_bars(bars: Iterable[tuple[float, float, int]]) -> list[tuple[str, int]]:
+    """Return (label, count) of each bar, from the first used one to the last."""
+    listed = list(bars)
+    used = [at for at, (_, _, count) in enumerate(listed) if count]
+    return [
+        (f"≥ {format_duration(begin)}" if end == math.inf else f"< {format_duration(end)}", count)
+        for begin, end, count in (listed[used[0] : used[-1] + 1] if used else ())
+    ]
 
 
 def draw_bar(value: float, maximum: float, width: int) -> str:
@@ -99,10 +59,3 @@ def draw_sparkline(values: Sequence[float]) -> str:
         SPARKS[min(7, int(value / maximum * 7.999))] if maximum and value else SPARKS[0]
         for value in values
     )
-
-
-def _label(index: int) -> str:
-    begin = BAR_STARTS[index]
-    if index + 1 == len(BAR_STARTS):
-        return f"≥ {format_duration(begin)}"
-    return f"< {format_duration(BAR_STARTS[index + 1])}"

@@ -10,7 +10,6 @@ Users:
 
 State that requests share:
     dashboard.py             Dashboard: the client, the access rules and everything below
-    sampler.py               samples the counts of all queues once for all readers
     bulk_actions.py          actions on many jobs, in steps
 
 Requests:

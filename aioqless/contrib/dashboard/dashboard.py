@@ -8,12 +8,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from aioqless.client import Client
+from aioqless.client import Client, Overview
+from aioqless.client.overview import OverviewReader
 from aioqless.client.workers import WorkerState
 from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.bulk_actions import BulkActions
 from aioqless.contrib.dashboard.redaction import Redaction
-from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.http import BoundedDict, Session, Sessions
 from aioqless.handlers import Handler, Source, declared
 from aioqless.runtime.log import log
@@ -26,12 +26,15 @@ MAX_WORKER_STATES = 1000
 MAX_BROWSERS = 1000  # that have dismissed an alarm, or have messages to show
 MAX_CACHED, CACHED_FOR = 50, 10.0  # values, seconds
 SHARE = 0.02  # of the time, at most, in which a value is read again
+RECENT = 2.0  # seconds for which requests share an overview
+# Live pages share one for longer: seconds, and about how many commands per second it may take.
+LIVE, MAX_LIVE, OVERVIEW_RATE = 5.0, 60.0, 50.0
 
 T = TypeVar("T")
 
 
 class Dashboard:
-    """Owns what requests share: sessions, flash messages, the sampler and bulk actions.
+    """Owns what requests share: sessions, flash messages, the overview and bulk actions.
 
     The arguments are those of `create_app`.
     """
@@ -58,7 +61,7 @@ class Dashboard:
         # kind (done or refused) and text of messages, by the browser whose next page shows them
         self.flash = BoundedDict[str, list[tuple[str, str]]](MAX_BROWSERS)
         self.redaction = Redaction(access.redact)
-        self.sampler = Sampler(client)
+        self.overviews = OverviewReader(client)
         self.bulk_actions = BulkActions(client)
         self._cached = BoundedDict[object, asyncio.Task[Any]](MAX_CACHED)
         # keys of alarms, by the browser that has dismissed them
@@ -66,20 +69,29 @@ class Dashboard:
         # what workers replied when they were asked last
         self.worker_states = BoundedDict[str, WorkerState | None](MAX_WORKER_STATES)
 
-    async def cached(self, key: object, read: Callable[[], Awaitable[T]]) -> T:
+    async def read_overview(self, *, live: bool = False) -> Overview:
+        """Return the overview that all pages share; that of a live page may be older."""
+        age = RECENT
+        if live:
+            age = min(max(LIVE, self.overviews.latest.commands / OVERVIEW_RATE), MAX_LIVE)
+        return await self.overviews.read(max_age=age)
+
+    async def cached(
+        self, key: object, read: Callable[[], Awaitable[T]], *, least: float = CACHED_FOR
+    ) -> T:
         """Return what `read` returns, or what it returned for this key a short time ago.
 
-        Requests for the same key share a read.
+        Requests for the same key share a read, for `least` seconds or longer.
         """
         if (task := self._cached.get(key)) is None:
-            task = self._cached[key] = asyncio.create_task(self._read(key, read))
+            task = self._cached[key] = asyncio.create_task(self._read(key, read, least))
         return cast(T, await asyncio.shield(task))
 
-    async def _read(self, key: object, read: Callable[[], Awaitable[T]]) -> T:
+    async def _read(self, key: object, read: Callable[[], Awaitable[T]], least: float) -> T:
         begun, kept = time.monotonic(), 0.0
         try:
             value = await read()
-            kept = max(CACHED_FOR, (time.monotonic() - begun) / SHARE)
+            kept = max(least, (time.monotonic() - begun) / SHARE)
         finally:
             asyncio.get_running_loop().call_later(kept, self._cached.pop, key, None)
         return value

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.client import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
@@ -24,11 +24,13 @@ from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait, wait_for_event
 
 RENDER_INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
-SAMPLE_INTERVAL = 5.0  # seconds between samples of all queues, for the rates of the last minutes
-# seconds after a rendering, at most. The pause is as long as the rendering kept the processor busy:
-# large pages leave half of this process to requests
+# Seconds after a rendering, at most. The pause is as long as the rendering kept the processor busy:
+# large pages leave half of this process to requests.
 MAX_PAUSE = 2.0
-CONFIRM_INTERVAL = 2.0  # seconds after which an unchanged page is confirmed; page.js waits for 5
+# About how many commands of Redis per second all pages take, beside the overview that they share;
+# and seconds of a pause for it, at most.
+COMMAND_RATE, MAX_COMMAND_PAUSE = 40.0, 10.0
+CONFIRM_INTERVAL = 2.0  # seconds after which an unchanged page is confirmed; page.js waits for 15
 # seconds for which a reader that left keeps its turn: reconnecting must not be a way to the front
 REMEMBERED = 10.0
 # seconds of silence after which a comment shows proxies that the connection is in use
@@ -82,6 +84,7 @@ class LiveUpdates:
         self._readers: dict[str, Reader] = {}
         self._added = asyncio.Event()
         self._rendering_task: asyncio.Task[None] | None = None
+        self._commands = 0  # of Redis, as estimated
 
     @property
     def streams(self) -> int:
@@ -146,16 +149,25 @@ class LiveUpdates:
     def _start(self) -> None:
         self._added.set()
         if self._rendering_task is None:
-            self._client = self._dashboard.client.with_connection(ThrottledConnection)
+            self._client = self._dashboard.client.with_connection(self._throttle)
             self._rendering_task = asyncio.create_task(self._run(), name="aioqless pages")
+
+    def _throttle(self, connection: CommandConnection) -> ThrottledConnection:
+        return ThrottledConnection(connection, self._count)
+
+    def _count(self, commands: int) -> None:
+        self._commands += commands
 
     async def _run(self) -> None:
         try:
             while self._topics:
                 if topic := await self._next_topic():
-                    began = time.process_time()
+                    began, before = time.process_time(), self._commands
                     html = await self._render(topic)
-                    pause = min(MAX_PAUSE, time.process_time() - began)
+                    pause = max(
+                        min(MAX_PAUSE, time.process_time() - began),
+                        min(MAX_COMMAND_PAUSE, (self._commands - before) / COMMAND_RATE),
+                    )
                     topic.rendered = asyncio.get_running_loop().time()
                     topic.html = topic.html if html == topic.html else html
                     for follower in topic.followers:
@@ -183,7 +195,7 @@ class LiveUpdates:
 
     async def _render(self, topic: Topic) -> str:
         try:
-            await self._dashboard.sampler.refresh(self._client, max_age=SAMPLE_INTERVAL)
+            await self._dashboard.read_overview(live=True)
             return await self._renderer.render_contents(replace(topic.request, client=self._client))
         except REDIS_UNAVAILABLE as error:
             return self._renderer.render_unavailable(topic.request, error)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from aioqless.client import Client
+from aioqless.client import Client, Overview
 from aioqless.contrib.dashboard.access import Identity, Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
+
+T = TypeVar("T")
 
 PAGE_SIZE = 50
 MAX_OFFSET = 10_000_000
@@ -47,6 +49,19 @@ class PageRequest:
     def one_of(self, name: str, known: tuple[str, ...]) -> str:
         """Return one of the known values; the first for an unknown one."""
         return value if (value := self.query.get(name, "")) in known else known[0]
+
+    async def read_overview(self) -> Overview:
+        """Return the overview that all pages share."""
+        return await self.dashboard.read_overview(live=self.is_live)
+
+    async def shared(self, key: object, read: Callable[[], Awaitable[T]]) -> T:
+        """Return what `read` returns; for a live page, what it returned a short time ago."""
+        return await (self.dashboard.cached(key, read) if self.is_live else read())
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the page is read again to keep it up to date, and not for a request."""
+        return self.client is not self.dashboard.client
 
     @property
     def offset(self) -> int:

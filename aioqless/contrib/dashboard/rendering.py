@@ -159,7 +159,7 @@ def _context(page: Page, request: PageRequest, token: str) -> dict[str, Any]:
         "may_operate": request.may(Role.OPERATE),
         "may_administer": request.may(Role.ADMIN),
         "here": request.address,
-        "sample": dashboard.sampler.latest,
+        "overview": dashboard.overviews.latest,
         "handlers": dashboard.handlers,
         "bulk_actions": dashboard.bulk_actions,
         "redaction": dashboard.redaction,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from aioqless.client import CommandConnection, RedisCommand
 
 SHARE = 0.2  # of Redis' time, at most
+# A script begins with five words: EVALSHA, its hash, one key, and the time. It takes about three
+# commands of Redis for each word more, such as a jid.
+USUAL_WORDS, PER_WORD = 5, 3
 MAX_PAUSE = 0.25  # seconds between two calls: a slow network must not stop live updates
 
 
@@ -15,10 +19,18 @@ class ThrottledConnection:
     """Sends one call at a time over another connection.
 
     Each call is followed by a pause in proportion to its duration. Callers are served in order.
+    `count` is called with about how many commands of Redis each takes, before it is sent.
     """
 
-    def __init__(self, connection: CommandConnection, share: float = SHARE) -> None:
+    def __init__(
+        self,
+        connection: CommandConnection,
+        count: Callable[[int], object],
+        *,
+        share: float = SHARE,
+    ) -> None:
         self._connection = connection
+        self._count = count
         self._pause = (1 - share) / share
         self._turn = asyncio.Lock()
         self._next_call = 0.0
@@ -36,6 +48,7 @@ class ThrottledConnection:
         async with self._turn:
             await asyncio.sleep(max(0.0, self._next_call - loop.time()))
             began = loop.time()
+            self._count(sum(map(_estimate, commands)))
             try:
                 return await self._connection.execute_many(commands, raise_errors=raise_errors)
             finally:
@@ -44,3 +57,7 @@ class ThrottledConnection:
 
     async def aclose(self) -> None:
         """Do nothing: the other connection has an owner."""
+
+
+def _estimate(command: RedisCommand) -> int:
+    return PER_WORD * max(1, len(command) - USUAL_WORDS)

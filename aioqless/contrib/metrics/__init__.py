@@ -1,7 +1,6 @@
 """What workers have run, by klass and queue, and what they are, as their beats report it.
 
 reader.py                      Metrics            reads it: `client.metrics`
-rates.py                       rates_between      rates of queues between two samples
 generated_commands.py          MetricsCommands    the scripts in lua/
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -10,7 +11,14 @@ from typing import TypeVar, cast
 import msgspec
 
 from aioqless import validation
-from aioqless.client.run_buckets import RUN_BUCKETS, UNITS, WAIT_BUCKETS, WAITS, begin_of
+from aioqless.client.run_buckets import (
+    RUN_BUCKETS,
+    UNITS,
+    WAIT_BUCKETS,
+    WAITS,
+    begin_of,
+    bucket_of,
+)
 from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.store import Store
 from aioqless.validation import Seconds
@@ -21,6 +29,7 @@ OTHERS = "others"  # klass and queue of runs that are not counted by their own
 KEPT = {60: 8 * 3600, 600: 3 * 86400, 3600: 30 * 86400}  # seconds, by the length of a period
 LONGEST = {60: 2 * 3600, 600: 86400}  # for which a read takes periods of this length by itself
 SERIES_PER_CALL = 50
+DAY = 86400
 MOST_MARKS = 200
 
 
@@ -86,6 +95,16 @@ class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
     def wait(self) -> Quantiles:
         """How long their jobs had waited."""
         return _quantiles(self.wait_buckets, self.wait_seconds, WAIT_BUCKETS)
+
+    @property
+    def run_bars(self) -> list[tuple[float, float, int]]:
+        """The begin and the end of each bucket of runs, in seconds, and its count."""
+        return _list_bars(self.run_buckets, RUN_BUCKETS)
+
+    @property
+    def wait_bars(self) -> list[tuple[float, float, int]]:
+        """The begin and the end of each bucket of waits, in seconds, and its count."""
+        return _list_bars(self.wait_buckets, WAIT_BUCKETS)
 
     def summarize(self) -> dict[str, object]:
         """Return counts, rate and quantiles, as the command line prints them in JSON."""
@@ -262,6 +281,20 @@ class Metrics:
                     )
         return sorted(found, key=lambda each: -each.total.run_seconds)
 
+    async def of_day(self, queue: str, day: float) -> RunTotals:
+        """Return what has run of a queue on a day (UTC), if it began at most 30 days ago.
+
+        Args:
+            queue: Name of the queue.
+            day: Any time of the day, in seconds since 1970.
+        """
+        begin = day // DAY * DAY
+        since = await self._store.now() - begin
+        kept = 0 < since <= KEPT[3600]
+        found = await self.klasses(since, queue=queue, step=3600) if kept else []
+        totals = [each.between(begin, begin + DAY) for each in found]
+        return RunTotals.sum(totals, start=begin, end=begin + DAY)
+
     async def klass_names(self) -> list[str]:
         """Return the klasses of which workers have reported runs in the last 30 days."""
         found = {_parse_series(name)[1] for name in await self._commands.metrics_series()}
@@ -370,6 +403,18 @@ def _read_histogram(numbers: Iterator[int]) -> dict[int, int]:
     """Read the first bucket, the number of buckets, and their counts."""
     first, many = islice(numbers, 2)
     return {first + i: count for i, count in enumerate(islice(numbers, many)) if count}
+
+
+def _list_bars(counts: Mapping[int, int], buckets: float) -> list[tuple[float, float, int]]:
+    last = bucket_of(math.inf, buckets)
+    return [
+        (
+            begin_of(bucket, buckets),
+            begin_of(bucket + 1, buckets) if bucket < last else math.inf,
+            counts.get(bucket, 0),
+        )
+        for bucket in (range(min(counts), max(counts) + 1) if counts else ())
+    ]
 
 
 def _quantiles(counts: Mapping[int, int], seconds: float, buckets: float) -> Quantiles:

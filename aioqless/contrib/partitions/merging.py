@@ -64,7 +64,6 @@ def combine_durations(parts: Sequence[Record]) -> Record:
         "std": math.sqrt(variance),
         "variance": variance,
         "histogram": in_order(sum)([part["histogram"] for part in parts]),
-        "milliseconds": in_order(sum)([part["milliseconds"] for part in parts]),
     }
 
 

@@ -11,8 +11,7 @@ import msgspec
 from redis import exceptions
 
 from aioqless import Client
-from aioqless.client import REDIS_UNAVAILABLE
-from aioqless.client.coverage import read_coverage
+from aioqless.client import REDIS_UNAVAILABLE, read_overview
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.validation import describe, to_text
@@ -74,27 +73,29 @@ class LatestReading:
 
 
 async def read_queues(client: Client) -> QueueReading:
-    """Read what Redis knows of all queues, failure groups and the archive."""
-    queues = await client.queues()
-    lags = await client.lags(*[counts.name for counts in queues])
-    workers = await client.workers.counts()
-    delays = (await read_coverage(client.internals.store, queues, workers)).delays
-    archive = await client.archive.state()
-    facts = await client.metrics.workers(
-        *[worker.name for worker in workers if worker.alive is not False]
-    )
+    """Read what Redis knows of all queues, failure groups and the archive.
+
+    Raises:
+        redis.exceptions.ConnectionError: A node is away, so that counts would lack its jobs.
+    """
+    overview = await read_overview(client)
+    if overview.missing:
+        raise exceptions.ConnectionError(str(overview.missing[0]))
+    living = [worker.name for worker in overview.workers if worker.alive is not False]
+    facts = await client.metrics.workers(*living)
     marks = (await client.metrics.marks())[:MOST_MARKS]
-    failed, now = await client.jobs.failed_counts(), time.time()
+    delays = overview.coverage.delays
     return QueueReading(
-        read_at=now,
+        read_at=time.time(),
         jobs={
-            to_text(each.name): {state: getattr(each, state) for state in STATES} for each in queues
+            to_text(each.name): {state: getattr(each, state) for state in STATES}
+            for each in overview.queues
         },
-        lags={to_text(counts.name): lag for counts, lag in zip(queues, lags, strict=True)},
+        lags={to_text(name): lag for name, lag in overview.lags.items()},
         delays={to_text(name): (delay.reason, delay.lag) for name, delay in delays.items()},
-        failed={to_text(group): count for group, count in failed.items()},
-        archive_entries=archive.length,
-        archive_lag=archive.unread_since(now),
+        failed={to_text(group): count for group, count in overview.failed.items()},
+        archive_entries=overview.archive.length,
+        archive_lag=overview.archive.unread_since(overview.when),
         workers={
             to_text(name): (each.slots, each.busy, each.memory) for name, each in facts.items()
         },

@@ -1,8 +1,7 @@
 """The live screen of `aioqless top`; needs `pip install "aioqless[top]"`.
 
-sampler.py     reads Redis, and computes rates
 app.py         the application
-overview.py    the first screen: queues, failure groups and workers
+start.py       the first screen: queues, failure groups and workers
 jobs.py        the list of the jobs of a queue, failure group or worker
 dialogs.py     a question, a job in full, and an editor of its data
 live_table.py  a table whose rows change under the cursor
@@ -12,6 +11,5 @@ from aioqless.errors import require_extra
 
 with require_extra("top"):
     from aioqless.contrib.top.app import Top
-    from aioqless.contrib.top.sampler import Sampler, Snapshot
 
-__all__ = ["Sampler", "Snapshot", "Top"]
+__all__ = ["Top"]

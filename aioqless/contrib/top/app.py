@@ -8,7 +8,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from aioqless.client import Client
-from aioqless.contrib.top.overview import Overview
+from aioqless.contrib.top.start import StartScreen
 
 
 class Top(App[None]):
@@ -23,6 +23,6 @@ class Top(App[None]):
         self._client = client
         self._every = every
 
-    def get_default_screen(self) -> Overview:
+    def get_default_screen(self) -> StartScreen:
         """Return the first screen."""
-        return Overview(self._client, self._every)
+        return StartScreen(self._client, self._every)

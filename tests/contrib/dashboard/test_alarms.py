@@ -16,10 +16,10 @@ import pytest
 from starlette.applications import Starlette
 
 from aioqless import Client
+from aioqless.client.overview import OverviewReader
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.audit_log import read_entries
-from aioqless.contrib.dashboard.pages.overview import MAX_QUEUES, find_alarms
-from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sampler
+from aioqless.contrib.dashboard.pages.overview import ALARM_FOR, MAX_QUEUES, find_alarms
 from aioqless.errors import NoSuchWorker
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
@@ -91,7 +91,7 @@ async def test_killed_worker_raises_an_alarm(
         )  # not about the paused one, which is silent too
         assert "offline, last seen" in page and ">offline<" in (await http.get("/workers")).text
         assert "disappeared without shutting down" in (await http.get(f"/worker?name={name}")).text
-    sample = await Sampler(client).refresh()
+    sample = await OverviewReader(client).read()
     assert name in sample.lost
     assert not any(
         "disappeared" in each.problem
@@ -156,7 +156,7 @@ async def test_urgent_alarms_come_first(redis_url: str, client: Client) -> None:
         await earlier.queue("alone").put("Greet", {})
         await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
         await client.queue("other").pop(worker="ann")
-        first, second = find_alarms(await Sampler(client).refresh())
+        first, second = find_alarms(await OverviewReader(client).read())
     assert first.is_urgent and "no worker takes them: alone" in first.problem
     assert not second.is_urgent and "Paused queues" in second.problem
 
@@ -190,13 +190,13 @@ async def test_alarm_is_dismissed_by_a_form_in_one_browser_until_it_ends(
 async def test_dismissed_alarm_that_has_ended_and_begins_again_is_shown(
     app: Starlette, http: httpx.AsyncClient, client: Client
 ) -> None:
-    sampler, held = app.state.dashboard.sampler, client.queue("held")
+    overviews, held = app.state.dashboard.overviews, client.queue("held")
     await held.put("Greet", {})
     await held.pause()
     await client.queue("other").pop(worker="ann")
-    (alarm,) = find_alarms(await sampler.refresh(max_age=0))
+    (alarm,) = find_alarms(await overviews.read(max_age=0))
     await do(http, "dismiss", key=alarm.key)
     for change, is_shown in ((held.resume, False), (held.pause, True)):
         await change()
-        await sampler.refresh(max_age=0)
+        await overviews.read(max_age=0)
         assert ("Paused queues" in (await http.get("/")).text) == is_shown

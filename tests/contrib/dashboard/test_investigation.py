@@ -113,7 +113,7 @@ async def test_overview_and_failures_have_the_same_numbers_and_mark_estimates(
     assert ("OSError", "1", "↑ 1") in by_class
     monkeypatch.setattr(failures, "MAX_GROUPS", 1)
     await fail(client, "mail", "shop.load", "KeyError")
-    await app.state.dashboard.sampler.refresh(max_age=0)
+    await app.state.dashboard.overviews.read(max_age=0)
     for path in ("/", "/failures"):
         page = (await http.get(path)).text
         assert ">at least 5<" in page, path

@@ -18,7 +18,7 @@ from redis import exceptions
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from aioqless import Job, NewJob, Settings, job
-from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.client import REDIS_UNAVAILABLE, read_overview
 from aioqless.client.events.stream import Stream
 from aioqless.client.events.types import AnyEvent, Missed, Put
 from aioqless.client.job.state import Emitted
@@ -339,7 +339,7 @@ async def test_partial_reads_return_what_is_reachable_and_name_the_node_that_is_
                 assert await client.jobs.failed_counts() == {}
                 assert await client.workers.counts() == []
                 assert (await queue.stats()).wait.count == 0
-                assert (await client.coverage()).unserved[0].jobs == present
+                assert (await read_overview(client)).coverage.unserved[0].jobs == present
                 assert await client.config.get("heartbeat")
                 assert (await client.server.info()).memory
                 with pytest.raises(REDIS_UNAVAILABLE):
@@ -435,7 +435,7 @@ async def test_overview_of_the_dashboard_names_the_node_that_is_missing(
         ) as browser:
             await browser.get("/?token=a+token+of+the+test")
             with away(cluster, node, how):
-                await app.state.dashboard.sampler.refresh(max_age=0)
+                await app.state.dashboard.overviews.read(max_age=0)
                 for path in ("/", "/queues"):
                     page = await browser.get(path)
                     assert page.status_code == 200

@@ -29,7 +29,6 @@ def durations(values: list[float]) -> dict[str, object]:
         "std": variance**0.5,
         "variance": variance,
         "histogram": [len(values), 0],
-        "milliseconds": [0],
     }
 
 

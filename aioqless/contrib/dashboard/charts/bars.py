@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from markupsafe import Markup
 
 from aioqless.cli.presentation.formatting import format_duration
-from aioqless.cli.presentation.histograms import MILLISECONDS, sum_counters
+from aioqless.cli.presentation.histograms import label_bars, merge_counters
 from aioqless.client.queue_statistics import DayTotals, Durations
 from aioqless.contrib.dashboard import formatting
 from aioqless.contrib.metrics import Mark
@@ -17,44 +17,33 @@ WIDTH, HEIGHT, FOOT = 560, 120, 18
 WIDE = 1140
 LEFT, TOP = 52, 6  # the room for the numbers of the axis, and above the highest bar
 MAX_BARS, MAX_MARKS, MAX_MARK = 60, 12, 14
-LABELED = ("0 ms", "10 ms", "1 s", "10 s", "1 min", "1 h")
-FINE = ("100 ms", "5 min", "1 d")  # labels for which a phone has no room
-# where the bars of a histogram begin, in seconds
-STARTS = (
-    *MILLISECONDS, *(1, 2, 3, 5), *range(10, 60, 10), *(60, 120, 300, 600, 1800),
-    *(3600, 7200, 21_600, 86_400),
-)  # fmt: skip
+FEWEST, MAX_LABELS = 12, 6  # bars for which a histogram has room, labels that it shows
 
 
-def histogram(kind: str, stats: Durations) -> Markup:
-    """Draw a histogram of times; `kind` is wait or run. Bars cover growing ranges, to days."""
-    counts = _bars(stats)
-    most, step = max(count for _, count in counts) or 1, WIDTH / len(counts)
+def histogram(kind: str, stats: Durations, measured: Sequence[tuple[float, float, int]]) -> Markup:
+    """Draw a histogram of times; `kind` is wait or run. Bars cover growing ranges, to days.
+
+    It shows what workers have measured: the begin, the end and the count of each bar. Where they
+    have measured nothing, it shows what qless counts in whole seconds.
+    """
+    counts = label_bars(measured or merge_counters(stats.histogram))
+    most = max((count for _, count in counts), default=0) or 1
+    step, every = WIDTH / max(len(counts), FEWEST), math.ceil(len(counts) / MAX_LABELS)
     bars = Markup("").join(
-        _bar(f"from {label}: {formatting.number(count)}", kind, at * step + 1, step - 2, size, 1.5)
+        _bar(f"{label}: {formatting.number(count)}", kind, at * step + 1, step - 2, size, 1.5)
         for at, (label, count) in enumerate(counts)
         if (size := max(2.0, count / most * (HEIGHT - TOP)) if count else 0.0)
     )
-    fine = Markup(' class="fine"')
+    fine = Markup(' class="fine"')  # labels for which a phone has no room
     labels = Markup("").join(
         Markup('<text{} x="{:.1f}" y="{}">{}</text>').format(
-            fine if label in FINE else "", at * step, HEIGHT + FOOT - 4, label
+            fine if at // every % 2 else "", at * step, HEIGHT + FOOT - 4, label
         )
         for at, (label, _) in enumerate(counts)
-        if label in (*LABELED, *FINE)
+        if at % every == 0
     )
     jobs, mean = formatting.number(stats.count), format_duration(stats.mean)
     return _chart(f"{kind} of {jobs} jobs: mean {mean}", WIDTH, most, bars + labels)
-
-
-def _bars(stats: Durations) -> list[tuple[str, int]]:
-    """Return the label and the count of each bar.
-
-    Other qless clients do not count milliseconds: theirs form one bar below a second.
-    """
-    counts, unknown = sum_counters(STARTS, stats.histogram, stats.milliseconds)
-    bars = [("0 s to 1 s", unknown)] if unknown else []
-    return [*bars, *zip(map(format_duration, STARTS), counts, strict=True)]
 
 
 def fortnight(days: Sequence[DayTotals]) -> Markup:

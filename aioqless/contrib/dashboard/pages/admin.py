@@ -23,9 +23,9 @@ async def show_config(request: PageRequest) -> Page:
 
 async def show_redis(request: PageRequest) -> Page:
     """Show the state of Redis and its slowest commands."""
-    sample = await request.dashboard.sampler.refresh(request.client)
+    overview = await request.read_overview()
     values = {
-        "server": sample.server,
+        "server": overview.server,
         "slow": await request.client.server.slow_commands(),
         "where": request.client.endpoint["url"],
     }

@@ -13,6 +13,7 @@ from functools import partial
 from aioqless.client import Client
 from aioqless.client.codec import ENCRYPTED
 from aioqless.client.job.summaries import FailureGroup, JobSummary
+from aioqless.contrib.dashboard.dashboard import CACHED_FOR
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.dashboard.pages.job import readable_data
 from aioqless.contrib.dashboard.redaction import TOO_LONG
@@ -21,6 +22,7 @@ from aioqless.contrib.metrics import Mark
 ROWS_PER_PAGE = 25
 MAX_GROUPS = 200  # of which jobs are sampled, and of an error changed: the largest
 GROUPS_PER_CALL = 100
+GROUPS_PER_SECOND = 2  # whose causes are read again
 SAMPLE, LEAST = 600, 3  # jobs in all, and of each group
 HOUR = 3600
 MAX_DATA = 1 << 20  # bytes of long or encrypted data that a page reads to hide secrets in messages
@@ -115,7 +117,8 @@ async def list_groups(request: PageRequest) -> Page:
     if by == "group":
         names = [name for name in _sort_groups(counts) if search in name.lower()]
         page = names[request.offset : request.offset + ROWS_PER_PAGE]
-        groups = await request.client.jobs.failure_groups(*page) if page else []
+        read = partial(request.client.jobs.failure_groups, *page)
+        groups = await request.shared(("groups", *page), read) if page else []
         latest = (group.latest for group in groups if group.latest)
         shown = await hide_secrets(request, latest)
         values |= {"groups": groups, "found": len(names), "shown": shown}
@@ -240,10 +243,14 @@ def _may_have(group: str, error: str) -> bool:
 async def read_causes(
     request: PageRequest, counts: Mapping[str, int], *, by_klass: bool = False
 ) -> list[Cause]:
-    """Return the causes of failures; pages that read the same counts share them."""
+    """Return the causes of failures; pages that read the same counts share them.
+
+    Live pages share them longer, whatever the counts are: they may cost thousands of commands.
+    """
     find = partial(find_causes, request.client, counts, by_klass=by_klass)
-    key = ("causes", by_klass, frozenset(counts.items()))
-    return list(await request.dashboard.cached(key, find))
+    shared = frozenset(counts if request.is_live else counts.items())
+    least = max(CACHED_FOR, len(counts) / GROUPS_PER_SECOND)
+    return list(await request.dashboard.cached(("causes", by_klass, shared), find, least=least))
 
 
 async def find_causes(

@@ -64,7 +64,7 @@ async def show_job(request: PageRequest) -> Page:
         steps, hidden_steps = await request.client.jobs.steps(jid), ""
     except DecryptionError as error:
         steps, hidden_steps = [], f"Encrypted: {error}"
-    queues = request.dashboard.sampler.latest.queues[:MAX_SUGGESTED_QUEUES]
+    queues = request.dashboard.overviews.latest.queues[:MAX_SUGGESTED_QUEUES]
     values = {
         "job": job,
         "queue": job.last_queue,

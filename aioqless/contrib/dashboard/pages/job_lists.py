@@ -36,7 +36,6 @@ MAX_LENGTH, MAX_ADDED_LENGTH = 4000, 100  # of a filter, and of what an action a
 MAX_CURSOR_LENGTH = 8000
 MAX_WORDS, MAX_NAMES = 300, 50  # that complete a filter
 MAX_NAMES_FOUND = 20
-SAMPLE_AGE = 10.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ async def list_jobs(request: PageRequest) -> Page:
     except (ValueError, AioqlessError, ImportError) as error:
         values["problem"] = f"{error}."
         return Page("jobs.html", "Jobs", values, live=False)
-    await request.dashboard.sampler.refresh(request.client, max_age=SAMPLE_AGE)
+    await request.read_overview()
     now = datetime.fromtimestamp(math.ceil(time.time() * 1000) / 1000, UTC)
     until = f"until:{now.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
     values |= {
@@ -237,12 +236,12 @@ def _narrow(wanted: JobFilter, condition: str, until: str) -> str:
 
 def _list_words(text: str, request: PageRequest, tags: list[str]) -> Iterator[str]:
     """Yield the filter with one word more, as it may be completed."""
-    sample = request.dashboard.sampler.latest
+    overview = request.dashboard.overviews.latest
     names = {
-        "queue": [each.name for each in sample.queues],
+        "queue": [each.name for each in overview.queues],
         "tag": tags,
-        "group": list(sample.failed),
-        "worker": [each.name for each in sample.workers],
+        "group": list(overview.failed),
+        "worker": [each.name for each in overview.workers],
     }
     words = [f"state:{state}" for state in STATES]
     words += [f"{key}:" for key in KEYS if key not in ("state", "text", *names)]
@@ -257,9 +256,9 @@ async def _find_names(request: PageRequest, text: str, wanted: JobFilter) -> dic
     if not text:
         return dict.fromkeys(("exact", "template", "tagged", "klasses", "queues", "groups"))
     klasses = {*await request.client.metrics.klass_names(), *request.dashboard.handlers}
-    sample = request.dashboard.sampler.latest
-    queues = [queue.name for queue in sample.queues if text.lower() in queue.name.lower()]
-    groups = [name for name in sample.failed if text.lower() in name.lower()]
+    overview = request.dashboard.overviews.latest
+    queues = [queue.name for queue in overview.queues if text.lower() in queue.name.lower()]
+    groups = [name for name in overview.failed if text.lower() in name.lower()]
     return {
         "exact": await request.client.jobs.summaries(text),
         "template": await request.client.recurring.get(text),

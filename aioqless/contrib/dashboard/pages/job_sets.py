@@ -12,7 +12,6 @@ from aioqless.errors import NoSuchSet
 
 MAX_WORKFLOWS = 10
 MAX_QUEUES, BLOCKED = 10, 20  # whose blocked jobs are read, and how many of each
-SAMPLE_AGE = 5.0  # seconds
 PLACES = ("failed", "open", "held", "canceled", "results")
 
 
@@ -31,8 +30,8 @@ async def list_sets(request: PageRequest) -> Page:
 async def _find_workflows(request: PageRequest) -> list[tuple[Job, DependencyGraph]]:
     """Return last steps of workflows among a sample of blocked jobs, with the jobs before them."""
     client = request.client
-    sample = await request.dashboard.sampler.refresh(client, max_age=SAMPLE_AGE)
-    queues = sorted(sample.queues, key=lambda queue: -queue.depends)[:MAX_QUEUES]
+    overview = await request.read_overview()
+    queues = sorted(overview.queues, key=lambda queue: -queue.depends)[:MAX_QUEUES]
     pages = await asyncio.gather(
         *(client.queue(each.name).jids("depends", count=BLOCKED) for each in queues if each.depends)
     )

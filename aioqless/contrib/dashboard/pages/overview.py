@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from aioqless.client import Overview
 from aioqless.client.coverage import Reason
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
@@ -16,13 +17,13 @@ from aioqless.contrib.dashboard.pages.failures import (
     sort_causes,
 )
 from aioqless.contrib.dashboard.pages.klasses import read_runs
-from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 from aioqless.contrib.http import digest
 
 MAX_QUEUES = 12
 MAX_CAUSES = 6
 MAX_WORKERS = 6
 NEARLY_FULL = 0.9  # of the memory limit
+ALARM_FOR = 3600  # seconds for which a lost worker is reported
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
 
 
@@ -64,26 +65,27 @@ class Alarm(NamedTuple):
 async def show_overview(request: PageRequest) -> Page:
     """Show the alarms, and the queues, failure groups and workers that matter most."""
     with request.client.partial_reads():
-        sampler, client = request.dashboard.sampler, request.client
-        sample = await sampler.refresh(client)
-        workers = [each.name for each in sample.workers[:MAX_WORKERS]]
-        causes = await read_causes(request, sample.failed)
-        sort_causes(causes, sample.when)
-        alarms, kept = find_alarms(sample), request.dashboard.dismissed
+        overview, client = await request.read_overview(), request.client
+        workers = [each.name for each in overview.workers[:MAX_WORKERS]]
+        causes = await read_causes(request, overview.failed)
+        sort_causes(causes, overview.when)
+        alarms, kept = find_alarms(overview), request.dashboard.dismissed
         if dismissed := kept.get(request.browser, ()):  # ended alarms are dropped
             keys = {each.key for each in alarms}
             kept[request.browser] = dismissed = tuple(key for key in dismissed if key in keys)
         values = {
-            "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
-            "causes": note_cut(causes[:MAX_CAUSES], sample.failed),
+            "queues": sorted(overview.queues, key=lambda queue: _urgency(overview, queue))[
+                :MAX_QUEUES
+            ],
+            "causes": note_cut(causes[:MAX_CAUSES], overview.failed),
             "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
             "trend_groups": causes,
             "max_groups": MAX_GROUPS,
             "deploy": await find_deploy(request),
             "workers": await client.workers.working(*workers, most=1),
             "runs": await read_runs(request),
-            "rates": sampler.rates(),
-            "rates_of": sampler.rates,
+            "rates": request.dashboard.overviews.rates(),
+            "rates_of": request.dashboard.overviews.rates,
             "problems": [each for each in alarms if each.key not in dismissed],
             "dismissed": bool(dismissed),
         }
@@ -92,11 +94,11 @@ async def show_overview(request: PageRequest) -> Page:
 
 async def list_queues(request: PageRequest) -> Page:
     """List all queues."""
-    sample = await request.dashboard.sampler.refresh(request.client)
+    overview = await request.read_overview()
     search, sort = request.text("q").lower(), request.one_of("sort", SORTS)
-    found = [each for each in sample.queues if search in each.name.lower()]
+    found = [each for each in overview.queues if search in each.name.lower()]
     if sort == "trouble":
-        found.sort(key=lambda queue: _urgency(sample, queue))
+        found.sort(key=lambda queue: _urgency(overview, queue))
     elif sort == "name":
         found.sort(key=lambda each: each.name.lower())
     else:
@@ -107,14 +109,14 @@ async def list_queues(request: PageRequest) -> Page:
         "search": request.text("q"),
         "sort": sort,
         "sorts": SORTS,
-        "rates_of": request.dashboard.sampler.rates,
+        "rates_of": request.dashboard.overviews.rates,
     }
     return Page("queues.html", "Queues", values)
 
 
-def _urgency(sample: Sample, queue: QueueOverview) -> tuple[object, ...]:
+def _urgency(overview: Overview, queue: QueueOverview) -> tuple[object, ...]:
     """Return a sort key: stalled jobs and delays by their reason, then by number of jobs."""
-    delay = sample.coverage.delays.get(queue.name)
+    delay = overview.coverage.delays.get(queue.name)
     return (
         TROUBLES.index(delay.reason) if delay else 1.5 if queue.stalled else len(TROUBLES),
         -delay.lag if delay else 0,
@@ -126,31 +128,31 @@ def _urgency(sample: Sample, queue: QueueOverview) -> tuple[object, ...]:
     )
 
 
-def find_alarms(sample: Sample) -> list[Alarm]:
+def find_alarms(overview: Overview) -> list[Alarm]:
     """Return what is wrong, the urgent first."""
-    found = [*_worker_alarms(sample), *_queue_alarms(sample), *_redis_alarms(sample)]
+    found = [*_worker_alarms(overview), *_queue_alarms(overview), *_redis_alarms(overview)]
     return sorted(found, key=lambda alarm: not alarm.is_urgent)
 
 
-def _worker_alarms(sample: Sample) -> list[Alarm]:
+def _worker_alarms(overview: Overview) -> list[Alarm]:
     found = []
-    if not sample.workers and sample.sum("waiting"):
+    if not overview.workers and overview.sum("waiting"):
         advice = "Start one: aioqless worker your.module -q QUEUE"
         problem = "Jobs are waiting, and there is no worker."
         found.append(Alarm(problem, advice, "/workers", True, "workers"))
     else:
-        found += _delay_alarms(sample)
-    if lost := [name for name, seen in sample.lost.items() if seen > sample.when - ALARM_FOR]:
+        found += _delay_alarms(overview)
+    if lost := [name for name, seen in overview.lost.items() if seen > overview.when - ALARM_FOR]:
         advice = "Were they killed? Other workers run their jobs again."
         problem = f"Workers disappeared without shutting down: {_join(lost)}."
         found.append(Alarm(problem, advice, "/workers", True, f"lost {sorted(lost)}"))
     return found
 
 
-def _delay_alarms(sample: Sample) -> list[Alarm]:
+def _delay_alarms(overview: Overview) -> list[Alarm]:
     found = []
     for reason, (is_urgent, advice) in ADVICE.items():
-        delays = [each for each in sample.coverage.delays.values() if each.reason == reason]
+        delays = [each for each in overview.coverage.delays.values() if each.reason == reason]
         if not delays:
             continue
         names = [each.queue for each in delays]
@@ -163,14 +165,14 @@ def _delay_alarms(sample: Sample) -> list[Alarm]:
     return found
 
 
-def _queue_alarms(sample: Sample) -> list[Alarm]:
+def _queue_alarms(overview: Overview) -> list[Alarm]:
     found = []
-    if stalled := [queue.name for queue in sample.queues if queue.stalled]:
-        problem = f"{sample.sum('stalled'):,} stalled in {_join(stalled)}: their locks expired."
+    if stalled := [queue.name for queue in overview.queues if queue.stalled]:
+        problem = f"{overview.sum('stalled'):,} stalled in {_join(stalled)}: their locks expired."
         advice = "They run again when a worker polls these queues."
         found.append(Alarm(problem, advice, "/queues", True, f"stalled {sorted(stalled)}"))
     if paused := [
-        queue.name for queue in sample.queues if queue.paused and (queue.waiting or queue.stalled)
+        queue.name for queue in overview.queues if queue.paused and (queue.waiting or queue.stalled)
     ]:
         problem = f"Paused queues with waiting jobs: {_join(paused)}."
         advice = "Resume them to continue."
@@ -178,9 +180,9 @@ def _queue_alarms(sample: Sample) -> list[Alarm]:
     return found
 
 
-def _redis_alarms(sample: Sample) -> list[Alarm]:
-    found, server = [], sample.server
-    for each in sample.missing:
+def _redis_alarms(overview: Overview) -> list[Alarm]:
+    found, server = [], overview.server
+    for each in overview.missing:
         advice, key = "The figures lack their jobs.", f"missing {each.node} {each.partitions}"
         found.append(Alarm(f"{each}.", advice, "/redis", True, key))
     if server.memory_limit and server.memory > NEARLY_FULL * server.memory_limit:
@@ -195,7 +197,7 @@ def _redis_alarms(sample: Sample) -> list[Alarm]:
         advice = "Check its log: jobs may be lost when it exits."
         problem = "Redis cannot write to its disk."
         found.append(Alarm(problem, advice, "/redis", True, "disk"))
-    if archive := sample.archive_problem:
+    if archive := overview.archive.describe_problem(overview.when):
         problem = f"{archive[0].upper()}{archive[1:]}."
         advice = "Run the archiver, or turn the archive off."
         found.append(Alarm(problem, advice, "/config", False, "archive"))

@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -47,38 +48,46 @@ async def show_queue(request: PageRequest) -> Page:
     name, tab = request.text("name"), request.one_of("tab", TABS)
     if not name:
         raise KeyError(name)
-    queue, sampler = request.client.queue(name), request.dashboard.sampler
+    queue, overviews = request.client.queue(name), request.dashboard.overviews
     counts = await queue.counts()
-    workers, store = await request.client.workers.counts(), request.client.internals.store
+    # A live page shows workers and failures as of the overview that all pages share.
+    workers, failed = overviews.latest.workers, overviews.latest.failed
+    if not request.is_live:
+        workers = tuple(await request.client.workers.counts())
+        failed = await request.client.jobs.failed_counts()
+    store = request.client.internals.store
     limits, now = await read_limits(store, [name]), await store.now()
     coverage = find_coverage([counts], workers, now, limits)
     serving, metrics = find_serving(name, workers), request.client.metrics
-    groups = await request.client.jobs.failed_counts()
     values: dict[str, object] = {
         "queue": counts,
         "tab": tab,
         "tabs": TABS,
         "jobs": [],
         "total": 0,
-        "rates": sampler.rates(name),
-        "failed": sum(groups[each] for each in groups if each.startswith(f"{name}-")),
+        "rates": overviews.rates(name),
+        "failed": sum(count for group, count in failed.items() if group.startswith(f"{name}-")),
         "delay": coverage.delays.get(name),
         "lag": limits[name].lag,
         "limits": await _read_options(request, counts, limits[name]),
         "serving": serving,
         "facts": await metrics.workers(*[each.name for each in serving[:MAX_FACTS]]),
         "max_serving": MAX_SERVING,
-        "known": any(each.name == name for each in sampler.latest.queues),
+        "known": any(each.name == name for each in overviews.latest.queues),
     }
     if tab in ("waiting", "running", "scheduled"):
-        values["usage"] = await _read_usage(request, name)
+        read = partial(_read_usage, request, name)
+        values["usage"] = await request.shared(("usage", name, request.sees_data), read)
     if tab == "statistics":
         now = round(time.time())
         day = request.number("day", now, 0, 10**11)
         values |= {
             "day": day - day % DAY,
             "stats": await queue.stats(day),
-            "days": await queue.days(),
+            "runs": await request.dashboard.cached(
+                ("runs", name, day - day % DAY), partial(metrics.of_day, name, day)
+            ),
+            "days": await request.shared(("days", name), queue.days),
             "today": now // DAY * DAY,
         }
     elif tab == "breakdown":
@@ -137,8 +146,9 @@ async def _read_options(
     request: PageRequest, queue: QueueCounts, limits: QueueLimits
 ) -> list[QueueOption]:
     """Read the options of a queue."""
+    options = await request.client.config.all()
     names = [f"{queue.name}-{ending}" for ending in ENDINGS]
-    values = await asyncio.gather(*map(request.client.config.get, names))
+    values = [options.get(name) for name in names]
     length = queue.waiting + queue.running + queue.scheduled
     longest = float(values[2]) if str(values[2]).isdecimal() else 0  # type: ignore[arg-type]
     used = (

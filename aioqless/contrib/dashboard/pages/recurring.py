@@ -7,19 +7,18 @@ from itertools import islice
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
 TICKS = 3
-SAMPLE_AGE = 5.0  # seconds
 
 
 async def list_recurring(request: PageRequest) -> Page:
     """List recurring jobs: those with a cron expression and paused ones, then by queue."""
     skip, client = request.offset, request.client
-    sample = await request.dashboard.sampler.refresh(client, max_age=SAMPLE_AGE)
+    overview = await request.read_overview()
     found = await client.recurring.page(offset=skip, count=PAGE_SIZE + 1)
     if not found and skip:
         skip -= await _count_timed(request, skip)
     else:
         skip = 0
-    for queue in sample.queues:
+    for queue in overview.queues:
         if len(found) > PAGE_SIZE:
             break
         if queue.recurring > skip:
@@ -31,7 +30,7 @@ async def list_recurring(request: PageRequest) -> Page:
     latest = await client.jobs.summaries(*(f"{job.jid}-{job.count}" for job in shown))
     runs = {run.jid: run for run in latest}
     rows = [
-        (job, job.upcoming(TICKS, after=sample.when), runs.get(f"{job.jid}-{job.count}"))
+        (job, job.upcoming(TICKS, after=overview.when), runs.get(f"{job.jid}-{job.count}"))
         for job in shown
     ]
     values = {"rows": rows, "has_more": len(found) > PAGE_SIZE}

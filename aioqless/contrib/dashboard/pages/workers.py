@@ -18,16 +18,17 @@ HISTORY = 8 * 3600  # seconds
 ANSWER_TIMEOUT = 0.5  # seconds
 # Memory grows if the median of each quarter of the history is above the one before.
 LEAST_SAMPLES = 60  # minutes
+GROWTH_EVERY = 60.0  # seconds: there is a sample per minute
 LEAST_GROWTH, LEAST_SHARE = 32 << 20, 0.2  # bytes, and of what it was
 
 
 async def list_workers(request: PageRequest) -> Page:
     """List the workers, those seen last first."""
-    sample = await request.dashboard.sampler.refresh(request.client)
+    overview = await request.read_overview()
     search = request.text("q").lower()
-    names = [each.name for each in sample.workers if search in each.name.lower()]
+    names = [each.name for each in overview.workers if search in each.name.lower()]
     page = names[request.offset : request.offset + WORKERS_PER_PAGE]
-    living = [name for name in page if name not in sample.lost]
+    living = [name for name in page if name not in overview.lost]
 
     async def read_growth() -> dict[str, tuple[float, float]]:
         histories = await asyncio.gather(*map(request.client.metrics.worker_history, page))
@@ -36,11 +37,13 @@ async def list_workers(request: PageRequest) -> Page:
 
     values = {
         "workers": await request.client.workers.working(*page, most=2) if page else [],
-        "growth": await request.dashboard.cached(("growth", *page), read_growth),
+        "growth": await request.dashboard.cached(
+            ("growth", *page), read_growth, least=GROWTH_EVERY
+        ),
         "facts": await request.client.metrics.workers(*living) if living else {},
         "total": len(names),
         "search": request.text("q"),
-        "now": sample.when,
+        "now": overview.when,
     }
     return Page("workers.html", "Workers", values)
 
@@ -66,7 +69,7 @@ async def show_worker(request: PageRequest) -> Page:
     (worker,) = await request.client.workers.working(name, most=MAX_JOBS)
     states = request.dashboard.worker_states
     # asking takes a subscription, which a live page must not repeat with each update
-    if worker.alive and request.client is request.dashboard.client:
+    if worker.alive and not request.is_live:
         states[name] = await _ask_state(request, name)
     metrics, now = request.client.metrics, time.time()
     history = await metrics.worker_history(name)

@@ -20,7 +20,7 @@ const changed = node => node.matches("form") && [...node.elements].some(each => 
 
 // Stay up to date while the page is visible: browsers allow few connections to one server.
 let events, checked = 0, reason = ""
-const LATE = 5000 // ms without an update or a confirmation after which the page isn't called live
+const LATE = 15000 // ms without an update or a confirmation after which the page isn't called live
 const state = document.getElementById("live")
 function badge() {
   if (!events) return

@@ -106,7 +106,6 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-constraints     those of its instances
 -- and in a day's statistics:
 --   x-retries   explicit retries
---   x-ms        x-ms0 to x-ms500: waits or runs of less than a second
 -- T the number of the latest pop; never expires
 function keys.fence() return ns .. ':x:fence' end
 -- T a caller's latest request and its answer; expires

@@ -1,8 +1,5 @@
 -- stats: daily statistics of a queue. Only this library knows what a day is.
 
--- The lower bounds of our bins within the first second.
-local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
-
 -- Counters: retries (lost locks), x-retries (explicit ones), failures, failed.
 function stats.count(queue, time, what, by)
   local day = clock.start_of_day(time)
@@ -16,22 +13,9 @@ function stats.read_count(queue, time, what)
     or 0
 end
 
--- The histogram's bin: seconds within a minute, then minutes, hours, days. Within the first second,
--- also ours, `x-ms0` to `x-ms500`. And the range of seconds that have the same ones.
-function stats.find_bins(seconds)
-  if seconds >= 0 and seconds < 1 then
-    -- The ranges end a little earlier, where no rounding matters.
-    if seconds * 1000 < 1 then return 's0', 'x-ms0', 0, 0.001 - 1e-9 end
-    if seconds * 1000 < 2 then return 's0', 'x-ms1', 0.001, 0.002 - 1e-9 end
-    if seconds * 1000 < 5 then return 's0', 'x-ms2', 0.002, 0.005 - 1e-9 end
-    if seconds * 1000 < 10 then return 's0', 'x-ms5', 0.005, 0.01 - 1e-9 end
-    if seconds * 1000 < 20 then return 's0', 'x-ms10', 0.01, 0.02 - 1e-9 end
-    if seconds * 1000 < 50 then return 's0', 'x-ms20', 0.02, 0.05 - 1e-9 end
-    if seconds * 1000 < 100 then return 's0', 'x-ms50', 0.05, 0.1 - 1e-9 end
-    if seconds * 1000 < 200 then return 's0', 'x-ms100', 0.1, 0.2 - 1e-9 end
-    if seconds * 1000 < 500 then return 's0', 'x-ms200', 0.2, 0.5 - 1e-9 end
-    return 's0', 'x-ms500', 0.5, 1 - 1e-9
-  end
+-- The histogram's bin: seconds within a minute, then minutes, hours, days. And the range of seconds
+-- that have it.
+function stats.find_bin(seconds)
   local letter, width = 's', 1
   if seconds >= constants.DAY then
     letter, width = 'd', constants.DAY
@@ -41,7 +25,7 @@ function stats.find_bins(seconds)
     letter, width = 'm', 60
   end
   local number = math.floor(seconds / width)
-  return letter .. string.format('%.0f', number), nil, number * width, (number + 1) * width
+  return letter .. string.format('%.0f', number), number * width, (number + 1) * width
 end
 
 -- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it. Values of the same
@@ -56,9 +40,9 @@ function stats.add(kind, queue, now, seconds)
     values = values.other
   end
   if not values then
-    local bin, fine, low, high = stats.find_bins(seconds)
+    local bin, low, high = stats.find_bin(seconds)
     values = {
-      kind = kind, queue = queue, date = date, bin = bin, fine = fine, low = low, high = high,
+      kind = kind, queue = queue, date = date, bin = bin, low = low, high = high,
       other = pending[queue],
     }
     pending[queue] = values
@@ -69,18 +53,15 @@ end
 -- Remove a value that was added at `time`.
 function stats.remove(kind, queue, time, seconds)
   local key = keys.stats(kind, clock.start_of_day(time), queue)
-  local bin, fine = stats.find_bins(seconds)
-  local bins = {bin, fine}
-  local stored = redis.call('HMGET', key, 'total', 'mean', 'vk', unpack(bins))
+  local bin = stats.find_bin(seconds)
+  local stored = redis.call('HMGET', key, 'total', 'mean', 'vk', bin)
   local total, before, vk = (tonumber(stored[1]) or 0) - 1, tonumber(stored[2]) or 0,
     tonumber(stored[3]) or 0
   if total < 0 then return end
   local mean = total > 0 and (before * (total + 1) - seconds) / total or 0
   vk = total > 1 and math.max(0, vk - (seconds - before) * (seconds - mean)) or 0
-  redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk)
-  for i, bin in ipairs(bins) do
-    redis.call('HSET', key, bin, math.max(0, (tonumber(stored[3 + i]) or 0) - 1))
-  end
+  redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk, bin,
+    math.max(0, (tonumber(stored[4]) or 0) - 1))
 end
 
 -- Write the additions of this call. Return whether it is time to delete old jobs.
@@ -100,8 +81,8 @@ end
 -- whether it is time to delete old jobs.
 function stats.write(values)
   local key = keys.stats(values.kind, values.date, values.queue)
-  local bin, fine, many = values.bin, values.fine or values.bin, #values
-  local f = redis.call('HMGET', key, 'total', 'mean', 'vk', bin, fine)
+  local bin, many = values.bin, #values
+  local f = redis.call('HMGET', key, 'total', 'mean', 'vk', bin)
   local before = tonumber(f[1]) or 0
   local total, mean, vk = before, tonumber(f[2]) or 0, tonumber(f[3]) or 0
   for i = 1, many do
@@ -112,7 +93,7 @@ function stats.write(values)
     vk = total == 1 and 0 or vk + deviation * (seconds - mean)
   end
   redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk,
-    bin, (tonumber(f[4]) or 0) + many, fine, (tonumber(f[5]) or 0) + many)
+    bin, (tonumber(f[4]) or 0) + many)
   if before == 0 then stats_pruning.note_day(values.date) end
   local every = constants.PRUNED_EVERY
   return math.floor((before - 1) / every) < math.floor((total - 1) / every)
@@ -128,8 +109,7 @@ function stats.encode_summary(kind, day, queue)
   return '{"count":' .. json.number(total) .. ',"total":' .. json.number(total) .. ',"mean":'
     .. json.number(tonumber(values.mean) or 0)
     .. ',"std":' .. json.number(math.sqrt(variance)) .. ',"variance":' .. json.number(variance)
-    .. ',"histogram":' .. json.list(stats.list_histogram(values)) .. ',"milliseconds":'
-      .. json.list(stats.list_milliseconds(values)) .. '}'
+    .. ',"histogram":' .. json.list(stats.list_histogram(values)) .. '}'
 end
 
 -- 148 counters: s0 to s59, m1 to m59, h1 to h23, d1 to d6.
@@ -140,13 +120,6 @@ function stats.list_histogram(values)
       counters[#counters + 1] = values[range[1] .. number] or '0'
     end
   end
-  return counters
-end
-
--- 10 counters of what took less than a second, as far as our scripts counted it.
-function stats.list_milliseconds(values)
-  local counters = {}
-  for i, begin in ipairs(MILLISECONDS) do counters[i] = values['x-ms' .. begin] or '0' end
   return counters
 end
 

@@ -16,12 +16,18 @@ function listing.count_states(queue, now, paused, day)
     day and ',' .. stats.encode_totals(day, queue) or '')
 end
 
--- For how long the first waiting or due job could have been running.
-function listing.read_lag(queue, now)
-  local since = tonumber(redis.call('ZRANGE', keys.scheduled(queue), 0, 0, 'WITHSCORES')[2]) or now
+-- The first waiting job and its score, fields of it; the first scheduled job and when it is due.
+function listing.read_next(queue)
   local top = redis.call('ZRANGE', keys.waiting(queue), -1, -1, 'WITHSCORES')
+  local job = top[1] and redis.call('HMGET', keys.job(top[1]), 'priority', 'time', 'x-turn',
+    'klass', 'x-declined') or {}
+  return top, job, redis.call('ZRANGE', keys.scheduled(queue), 0, 0, 'WITHSCORES')
+end
+
+-- For how long the first waiting or due job, of listing.read_next, could have been running.
+function listing.find_lag(now, top, job, scheduled)
+  local since = tonumber(scheduled[2]) or now
   if top[1] then
-    local job = redis.call('HMGET', keys.job(top[1]), 'priority', 'time', 'x-turn')
     local _, ready = turns.parse(job[3] or nil)
     since = math.min(since, ready
       or priority_score.read_since(tonumber(top[2]), tonumber(job[1]) or 0)
@@ -38,23 +44,18 @@ function listing.describe_delay(queue, now)
     next_start = rates.find_next_start('q:' .. queue, rate, 0, now)
   end
   local limit = config.max_concurrency(queue)
-  local klass, declined = listing.find_declined(queue)
-  return '{"lag":' .. json.number(listing.read_lag(queue, now))
+  local top, job, scheduled = listing.read_next(queue)
+  local klass, declined = job[4], job[5]
+  if not declined and scheduled[1] then
+    klass, declined = unpack(redis.call('HMGET', keys.job(scheduled[1]), 'klass', 'x-declined'))
+  end
+  return '{"lag":' .. json.number(listing.find_lag(now, top, job, scheduled))
     .. ',"running":' .. (limit > 0 and redis.call('ZCOUNT', keys.locks(queue), now, '+inf') or 0)
     .. ',"limit":' .. json.number(limit)
     .. ',"rate":[' .. json.number(rate[1]) .. ',' .. json.number(rate[2]) .. '],"starts":' .. starts
     .. ',"next_start":' .. json.number(next_start)
-    .. ',"klass":' .. cjson.encode(klass) .. ',"declined":' .. json.number(declined) .. '}'
-end
-
--- The klass of the next waiting or scheduled job that workers have declined, and since when.
-function listing.find_declined(queue)
-  for _, jid in ipairs({redis.call('ZRANGE', keys.waiting(queue), -1, -1)[1] or false,
-    redis.call('ZRANGE', keys.scheduled(queue), 0, 0)[1] or false}) do
-    local job = jid and redis.call('HMGET', keys.job(jid), 'klass', 'x-declined') or {}
-    if job[2] then return job[1] or '', tonumber(job[2]) or 0 end
-  end
-  return '', 0
+    .. ',"klass":' .. cjson.encode(declined and klass or '') .. ',"declined":'
+      .. json.number(tonumber(declined or 0) or 0) .. '}'
 end
 
 function listing.list_state(state, queue, now, offset, count)

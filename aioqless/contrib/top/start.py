@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, Final
 
 from redis import exceptions
@@ -22,17 +21,19 @@ from aioqless.cli.presentation.formatting import (
     pluralize,
 )
 from aioqless.cli.presentation.histograms import draw_sparkline
-from aioqless.client import Client
-from aioqless.client.job.summaries import WorkerSummary
+from aioqless.client import Client, Overview
+from aioqless.client.overview import OverviewReader, Rates
+from aioqless.client.queue_statistics import QueueOverview
+from aioqless.client.workers import WorkerCounts
 from aioqless.contrib.top.dialogs import Question
 from aioqless.contrib.top.jobs import JobsScreen
 from aioqless.contrib.top.live_table import LiveTable, number, words
-from aioqless.contrib.top.sampler import QueueSample, Sampler, Snapshot
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
 COUNTS: Final = ("waiting", "running", "stalled", "scheduled", "depends")
-TREND: Final = 20  # samples
+TREND: Final = 20  # rates
+ALIVE: Final = (True, None, False)  # in this order; None: the worker sends no beats
 COLUMNS: Final[Mapping[str, Mapping[str, int | None]]] = {
     "queues": {
         "queue": None,
@@ -44,7 +45,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, int | None]]] = {
 }
 
 
-class Overview(Screen[None]):
+class StartScreen(Screen[None]):
     """Shows a namespace live, and acts on what is selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -60,7 +61,8 @@ class Overview(Screen[None]):
         self._client = client
         self._every = every
         self._by_rate = False
-        self._snapshot = Snapshot()
+        self._overviews = OverviewReader(client)
+        self._error = ""
 
     def compose(self) -> ComposeResult:
         """Build the screen."""
@@ -73,35 +75,35 @@ class Overview(Screen[None]):
     def on_mount(self) -> None:
         """Begin to read Redis."""
         self.query_one("#queues").focus()
-        self._sample_forever()
+        self._read_forever()
 
     @work
-    async def _sample_forever(self) -> None:
-        sampler = Sampler(self._client)
+    async def _read_forever(self) -> None:
         while True:
             try:
-                self._snapshot = await sampler.sample()
+                overview = await self._overviews.read()
+                self._error = "; ".join(map(str, overview.missing))
             except (exceptions.RedisError, OSError) as error:
-                self._snapshot = replace(self._snapshot, error=f"Redis is unavailable: {error}")
+                self._error = f"Redis is unavailable: {error}"
             if self.is_mounted:
                 self._show()
             await asyncio.sleep(self._every)
 
     def _show(self) -> None:
-        snapshot = self._snapshot
+        overview, rates = self._overviews.latest, self._overviews.rates
         where = f"{self._client.endpoint['url']} {self._client.namespace}"
-        queues = sorted(snapshot.queues, key=_busiest_first) if self._by_rate else snapshot.queues
+        queues = [(each, rates(each.name)) for each in overview.queues]
+        queues.sort(key=_busiest_first if self._by_rate else lambda row: row[0].name)
+        groups = sorted(overview.failed.items(), key=lambda each: (-each[1], each[0]))
+        workers = sorted(overview.workers, key=lambda each: (ALIVE.index(each.alive), each.name))
         failed = STYLES["failed"]
         rows: dict[str, dict[str, Sequence[Text]]] = {
-            "queues": {each.counts.name: _queue_row(each) for each in queues},
-            "failures": {
-                name: (number(count, failed), words(name))
-                for name, count in snapshot.failed.items()
-            },
-            "workers": {each.name: _worker_row(each, snapshot.when) for each in snapshot.workers},
+            "queues": {each.name: _queue_row(each, lately) for each, lately in queues},
+            "failures": {name: (number(count, failed), words(name)) for name, count in groups},
+            "workers": {each.name: _worker_row(each, overview.when) for each in workers},
         }
         for head in self.query("#head").results(Static):
-            head.update(_head(snapshot, where))
+            head.update(_head(overview, _latest(rates()).completed, self._error, where))
         for table in self.query(LiveTable):  # there is nothing left when the program ends
             table.show(rows[table.id or ""])
 
@@ -137,7 +139,7 @@ class Overview(Screen[None]):
         table, group = self._focused()
         if table != "failures" or group is None:
             return
-        count = self._snapshot.failed.get(group, 0)
+        count = self._overviews.latest.failed.get(group, 0)
         question = f"Retry {pluralize(count, 'job')} of {plain(group)}?"
         if await self.app.push_screen_wait(Question(question)):
             await self._try(self._retry(group, count))
@@ -189,31 +191,30 @@ class Overview(Screen[None]):
         next((table for table in tables if table.row_count), tables[0]).focus()
 
 
-def _busiest_first(queue: QueueSample) -> tuple[float, int, str]:
-    return (-queue.rates.completed, -queue.counts.waiting, queue.counts.name)
+def _busiest_first(row: tuple[QueueOverview, Sequence[Rates]]) -> tuple[float, int, str]:
+    queue, rates = row
+    return (-_latest(rates).completed, -queue.waiting, queue.name)
 
 
-def _head(snapshot: Snapshot, where: str) -> Text:
-    redis = snapshot.redis
-    memory = (
-        f"{redis.get('used_memory_human', '?')} memory · "
-        f"{redis.get('connected_clients', '?')} clients"
-        if redis
-        else ""
-    )
-    away = (plain(snapshot.error), "bold white on red") if snapshot.error else ""
-    failed = sum(snapshot.failed.values())
-    rate = sum(queue.rates.completed for queue in snapshot.queues)
+def _latest(rates: Sequence[Rates]) -> Rates:
+    return rates[-1] if rates else Rates()
+
+
+def _head(overview: Overview, rate: float, error: str, where: str) -> Text:
+    server = overview.server
+    memory = f"{server.memory / 2**20:,.1f} MiB memory · {server.clients:,} clients"
+    failed = sum(overview.failed.values())
     counts = [
         part
         for count in COUNTS
-        for part in ((f"{snapshot.total(count):,} {count}", STYLES[count]), "  ")
+        for part in ((f"{overview.sum(count):,} {count}", STYLES[count]), "  ")
     ]
     return Text.assemble(
         ("aioqless ", "bold"),
         plain(where),
-        (f"  {format_time(snapshot.when)[11:] if snapshot.when else ''}  {memory}  ", "dim"),
-        away,
+        (f"  {format_time(overview.when)[11:] if overview.when else ''}", "dim"),
+        (f"  {memory if server.version else ''}  ", "dim"),
+        (plain(error), "bold white on red") if error else "",
         "\n",
         *counts,
         (f"{failed:,} failed", STYLES["failed"] if failed else "dim"),
@@ -223,19 +224,19 @@ def _head(snapshot: Snapshot, where: str) -> Text:
     )
 
 
-def _queue_row(queue: QueueSample) -> Sequence[Text]:
-    counts = queue.counts
-    paused = (" paused", STYLES["paused"]) if counts.paused else ""
+def _queue_row(queue: QueueOverview, rates: Sequence[Rates]) -> Sequence[Text]:
+    paused = (" paused", STYLES["paused"]) if queue.paused else ""
+    lately = _latest(rates)
     return (
-        Text.assemble(plain(counts.name), paused),
-        *(number(getattr(counts, name), STYLES[name]) for name in COUNTS),
-        number(queue.rates.completed, digits=1),
-        number(queue.rates.failed, STYLES["failed"], 1),
-        Text(draw_sparkline(queue.done[-TREND:]), style="cyan"),
+        Text.assemble(plain(queue.name), paused),
+        *(number(getattr(queue, name), STYLES[name]) for name in COUNTS),
+        number(lately.completed, digits=1),
+        number(lately.failed, STYLES["failed"], 1),
+        Text(draw_sparkline([each.completed for each in rates[-TREND:]]), style="cyan"),
     )
 
 
-def _worker_row(worker: WorkerSummary, now: float) -> Sequence[Text]:
+def _worker_row(worker: WorkerCounts, now: float) -> Sequence[Text]:
     return (
         number(worker.jobs),
         number(worker.stalled, STYLES["stalled"]),
