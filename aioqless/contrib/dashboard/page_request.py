@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
 from aioqless.client import Client
-from aioqless.contrib.dashboard.access import Identity, Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
+from aioqless.contrib.http import Identity, Role
 
 PAGE_SIZE = 50
 MAX_OFFSET = 10_000_000
@@ -60,7 +60,7 @@ class PageRequest:
     @property
     def sees_data(self) -> bool:
         """Whether the user may see the data of jobs."""
-        return self.user.role >= self.dashboard.access.data_for
+        return self.user.role >= self.dashboard.data_for
 
     @property
     def address(self) -> str:

@@ -1,6 +1,6 @@
 """Jobs over HTTP, for programs in other languages and for browsers (`pip install "aioqless[web]"`).
 
-tokens.py          Token, Tokens, Grant    who may put and see which jobs
+grant.py           Grant                   who may put and see which jobs
 schemas.py         types of requests and responses
 handler_types.py   HandlerTypes            the types that a handler adds to these
 job_request.py     JobRequest              one request: its token, body, query and key
@@ -13,6 +13,5 @@ from aioqless.errors import require_extra
 
 with require_extra("web"):
     from aioqless.contrib.http_api.app import create_api
-    from aioqless.contrib.http_api.tokens import Token
 
-__all__ = ["Token", "create_api"]
+__all__ = ["create_api"]

@@ -15,18 +15,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aioqless.client import Client, acting_as
-from aioqless.contrib.http import openapi
+from aioqless.contrib.http import Identification, Identify, Sessions, openapi
+from aioqless.contrib.http.identity import matches
 from aioqless.contrib.http.json_api import (
     Endpoint,
     RequestRefused,
     check_content_type,
+    check_origin,
     checked,
     create_app,
     read_json,
     respond,
 )
-from aioqless.contrib.http.login_attempts import LoginAttempts, network_of
+from aioqless.contrib.http.proxy_header import client_of
+from aioqless.contrib.http.refusal_log import RefusalLog
 from aioqless.contrib.http.uvicorn_server import TimedProtocol
+from aioqless.contrib.http_api.grant import Grant
 from aioqless.contrib.http_api.handler_types import PydanticSchemas
 from aioqless.contrib.http_api.job_request import (
     KEY_PATTERN,
@@ -37,7 +41,6 @@ from aioqless.contrib.http_api.job_request import (
 )
 from aioqless.contrib.http_api.operations import Operation, operations_of
 from aioqless.contrib.http_api.schemas import Health, SetName
-from aioqless.contrib.http_api.tokens import Grant, Token, Tokens, matches
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime.log import log
 
@@ -69,7 +72,8 @@ def create_api(
     client: Client,
     handlers: Source,
     *,
-    tokens: Sequence[Token],
+    identify: Identify,
+    secret: str | Sequence[str] | None = None,
     origins: Sequence[str] = (),
     title: str = "Jobs",
 ) -> Starlette:
@@ -78,15 +82,18 @@ def create_api(
     Args:
         client: Must be connected by the caller before the first request.
         handlers: Handlers whose jobs can be put, and modules of them.
-        tokens: Who may put and see which jobs.
+        identify: Returns who sent a request, and so which jobs they may put and see; None for an
+            unknown sender. `Tokens`, or a function of yours.
+        secret: Signs the tokens of browsers, at least 16 characters. Give the same one to several
+            processes. Of several, the first signs and all of them verify.
         origins: Origins whose pages may send requests with a browser's token; default: only that
             of the API.
         title: The title of the OpenAPI document.
 
     Raises:
         TypeError: The client has partitions, or a handler's annotation can't be resolved.
-        ValueError: There are no tokens, two are alike, a pattern of `may_put` fits no handler, or a
-            handler can't be served.
+        ValueError: A pattern of `may_put` of a token fits no handler, a handler can't be served, or
+            a secret is too short.
     """
     if hasattr(type(client), "partitions"):
         raise TypeError(
@@ -100,11 +107,12 @@ def create_api(
                 f"{handler.klass} has debounce, which goes without a jid of the caller's, and the "
                 "HTTP API gives each job one: leave it out"
             )
-    for token in tokens:
+    identification = Identification(identify, Sessions("aioqless", 0, "Strict", secret))
+    for token in identification.tokens or ():
         for pattern in token.may_put:
             if not any(matches(each.klass, [pattern]) for each in known):
                 raise ValueError(f"may_put of token {token.name}: {pattern!r} fits no handler")
-    api, operations = _Api(client, Tokens(tokens)), operations_of(known)
+    api, operations = _Api(client, identification, origins), operations_of(known)
     document = msgspec.Raw(msgspec.json.encode(_describe(title, operations)))
 
     async def get_document(request: Request) -> Response:
@@ -135,21 +143,26 @@ def create_api(
 class _Api:
     """The endpoints, and the owners of the requests that wait."""
 
-    def __init__(self, client: Client, tokens: Tokens) -> None:
+    def __init__(
+        self, client: Client, identification: Identification, origins: Sequence[str]
+    ) -> None:
         self._client = client
-        self._tokens = tokens
-        self._attempts = LoginAttempts()
+        self._identification = identification
+        self._origins = origins
+        self._refusals = RefusalLog()
         self._waits: list[str] = []
 
     async def authenticate(self, request: Request) -> Grant:
         """Return what the sender of a request may do; log refusals, one a minute of an address."""
-        try:
-            return self._tokens.find(request.headers.get("authorization", ""))
-        except RequestRefused:
-            client = request.client.host if request.client else ""
-            if await self._attempts.is_first_refusal(network_of(client)):
-                log.warning("http_api.token_refused", client=client)
-            raise
+        if request.method not in ("GET", "HEAD"):
+            check_origin(request, self._origins)
+        found = await self._identification.find(request, None)
+        if found is not None:
+            return Grant(found)
+        if self._refusals.is_due(client_of(request)):
+            log.warning("http_api.token_refused", client=client_of(request))
+        why = "The token is missing, wrong or expired: send `Authorization: Bearer <token>`."
+        raise RequestRefused(401, "token", why, headers={"WWW-Authenticate": "Bearer"})
 
     def endpoint_of(self, operation: Operation) -> Endpoint:
         """Return the endpoint of an operation."""
@@ -163,6 +176,7 @@ class _Api:
                 body = await read_json(request, accepts)
             job_request = JobRequest(
                 self._client,
+                self._identification,
                 grant,
                 request.path_params,
                 read_query(request, operation.query),
@@ -180,7 +194,7 @@ class _Api:
 
     @asynccontextmanager
     async def _waiting(self, grant: Grant) -> AsyncIterator[None]:
-        most = MAX_WAITS_OF_BROWSER if grant.claims else MAX_WAITS_OF_TOKEN
+        most = MAX_WAITS_OF_BROWSER if grant.is_browser else MAX_WAITS_OF_TOKEN
         if len(self._waits) >= MAX_WAITS or self._waits.count(grant.owner) >= most:
             why = "Too many requests wait already: ask without `wait`."
             raise RequestRefused(429, "waits", why, headers={"Retry-After": "5"})

@@ -1,4 +1,4 @@
-"""JobRequest: a request that has a valid token."""
+"""JobRequest: a request whose sender is known."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from starlette.requests import Request
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job_set import JobSet
+from aioqless.contrib.http import Identification
 from aioqless.contrib.http.json_api import RequestRefused
-from aioqless.contrib.http_api.tokens import Grant
+from aioqless.contrib.http_api.grant import Grant
 from aioqless.runtime.tasks import cancel_and_wait
 
 T = TypeVar("T")
@@ -28,9 +29,10 @@ BODY_DIGEST = "idempotency"
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A request that has a valid token; query and body are of the operation's types."""
+    """A request whose sender is known; query and body are of the operation's types."""
 
     client: Client
+    identification: Identification
     grant: Grant
     path: Mapping[str, str]
     query: Any

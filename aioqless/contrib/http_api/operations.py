@@ -154,7 +154,7 @@ async def find(request: JobRequest) -> JobPage:
     """Find jobs that the token sees, a portion per request."""
     query: FindQuery = request.query
     jobs, grant = request.client.jobs, request.grant
-    if grant.claims:  # a search costs, and its cursor may name jobs of others
+    if grant.is_browser:  # a search costs, and its cursor may name jobs of others
         raise RequestRefused(403, "klass", "A browser's token lists no jobs.")
     given = ((name, getattr(query, name)) for name in ("klass", "tag", "state"))
     words = tuple(Condition(name, (Text(text),)) for name, text in given if text is not UNSET)
@@ -261,11 +261,13 @@ async def set_cancel(request: JobRequest) -> JobSetStatus:
 async def issue_token(request: JobRequest) -> IssuedToken:
     """Issue a token for a browser, which may do no more than this one."""
     grant, wanted = request.grant, request.body
-    if grant.claims:
+    if grant.is_browser:
         raise RequestRefused(403, "klass", "A browser's token issues no others.")
     for jid in wanted.jids:
         await replace(request, path={"jid": jid}).job()
-    token = grant.token.issue(may_put=wanted.may_put, jids=wanted.jids, seconds=wanted.seconds)
+    token = request.identification.issue(
+        grant.identity, wanted.may_put, wanted.jids, wanted.seconds
+    )
     return IssuedToken(token, wanted.seconds)
 
 

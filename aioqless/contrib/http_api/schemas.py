@@ -11,7 +11,7 @@ from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.client.job.state import JobState
 from aioqless.client.job.summaries import JobSummary
-from aioqless.contrib.http_api.tokens import MAX_JIDS, MAX_LIFETIME
+from aioqless.contrib.http.tokens import MAX_JIDS, MAX_LIFETIME
 from aioqless.errors import JobFailed
 
 MAX_WAIT = 60  # seconds

@@ -4,7 +4,7 @@ const BASE = "/people";
 const QUEUE = `${BASE}/queues/docs`;
 const PATIENCE = [300, 1000, 3000, 8000];
 
-const STARTUP_TOKEN = new URLSearchParams(location.search).get("token"); // only who has the link that was printed may sign in
+const LINK_TOKEN = new URLSearchParams(location.search).get("token") || ""; // only who has the link that was printed is let in
 
 let token = null;
 let tab = null;
@@ -48,7 +48,8 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // An answer, asked for again while there is none. What is sent again has the same key, so it isn't done twice.
 async function call(method, path, body) {
-  const headers = { "X-Tab": tab, "Idempotency-Key": crypto.randomUUID() };
+  const headers = { "X-Tab": tab, "Idempotency-Key": crypto.randomUUID(), "X-Link-Token": LINK_TOKEN };
+  headers["X-Name"] = encodeURIComponent(localStorage.getItem("name") || "");
   if (method !== "GET") headers["Content-Type"] = "application/json";
   if (token) headers["X-Token"] = token;
   for (let attempt = 0; ; attempt++) {
@@ -75,7 +76,10 @@ async function session(method, body) {
 }
 
 export const who = () => session("GET");
-export const signIn = (name) => session("POST", { name, startup_token: STARTUP_TOKEN });
+export const signIn = (name) => {
+  localStorage.setItem("name", name);
+  return session("POST", {});
+};
 export const signOut = () => session("DELETE");
 export const counts = () => call("GET", QUEUE);
 export const current = () => call("GET", `${QUEUE}/reservation`);

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from aioqless import Client
 from aioqless.contrib.http_api import create_api
 from tests.contrib.http_api import jobs
-from tests.contrib.http_api.conftest import SHOP, TOKENS
+from tests.contrib.http_api.conftest import KNOWN, SHOP
 from tests.contrib.served_api import ServedApi
 
 HEADERS = {"Authorization": f"Bearer {SHOP}"}
@@ -28,7 +28,7 @@ def served(redis_url: str) -> Iterator[ServedApi]:
         async with Client(redis_url, namespace="described") as client:
             for jid, delay in JIDS.items():
                 await client.put(jobs.greet.data(name="Ada"), jid=jid, delay=delay, tags=["x"])
-            yield create_api(client, jobs, tokens=TOKENS)
+            yield create_api(client, jobs, identify=KNOWN)
 
     with ServedApi(opened) as served:
         yield served

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import httpx
@@ -14,11 +15,12 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from aioqless import Client
+from aioqless.contrib.http import Identity, Token, Tokens
 from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
 from tests.conftest import Until
-from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
+from tests.contrib.human_tasks.conftest import HOST, KNOWN, SECRETS, Browser
 
 VERBS: dict[str, dict[str, Any]] = {
     "extend": {}, "skip": {}, "give-back": {}, "finish": {"answer": 1}, "reject": {"reason": "no"},
@@ -211,7 +213,7 @@ async def test_tampered_cookie_is_ignored(app: ASGIApp, ada: Browser) -> None:
 async def test_cookie_of_another_server_is_ignored(tasks: TaskQueue, ada: Browser) -> None:
     for secret, known in ((None, False), ("0123456789abcdef", True)):
         first, second = (
-            Browser(create_api({"review": tasks}, startup_token=TOKEN, secret=secret), "Ada")
+            Browser(create_api({"review": tasks}, identify=KNOWN, secret=secret), "Ada")
             for _ in range(2)
         )
         await first.sign_in()
@@ -234,23 +236,49 @@ async def test_cookie_is_invalid_after_signing_out(ada: Browser) -> None:
     assert (await ada.ask("")).status_code == 401
 
 
-async def test_signing_out_ends_the_session_in_every_process_and_after_a_restart(
-    tasks: TaskQueue,
+async def test_session_ends_with_its_token_and_after_its_time(
+    tasks: TaskQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second, restarted = (
-        Browser(
-            create_api({"review": tasks}, startup_token=TOKEN, secret="0123456789abcdef"), "Ada"
-        )
-        for _ in "123"
+    secret = "0123456789abcdef"
+    changed = (
+        KNOWN,
+        Tokens([Token("Bob", SECRETS["Bob"])]),
+        Tokens([Token("Ada", "n" * 32, may_reserve=["*"])]),
     )
-    await first.sign_in()
-    second.http.cookies = httpx.Cookies(first.http.cookies)
-    restarted.http.cookies = httpx.Cookies(first.http.cookies)
-    assert (await second.ask("")).status_code == 200
-    headers = {"X-Token": first.token, "Content-Type": "application/json"}
-    assert (await first.http.request("DELETE", "/session", headers=headers)).status_code == 200
-    for browser in (second, restarted):
-        assert (await browser.ask("")).status_code == 401
+    owner = Browser(create_api({"review": tasks}, identify=KNOWN, secret=secret), "Ada")
+    await owner.sign_in()
+    for tokens, status in zip(changed, (200, 401, 401), strict=True):
+        other = Browser(create_api({"review": tasks}, identify=tokens, secret=secret), "Ada")
+        other.http.cookies = httpx.Cookies(owner.http.cookies)
+        assert (await other.ask("")).status_code == status
+    kept, later = httpx.Cookies(owner.http.cookies), time.time() + 7 * 86_400 + 1
+    monkeypatch.setattr(time, "time", lambda: later)
+    owner.http.cookies = kept
+    assert (await owner.do("reservation")).status_code == 401
+
+
+async def test_token_can_be_sent_with_each_request(
+    client: Client, app: ASGIApp, ada: Browser
+) -> None:
+    await put(client, "a")
+    program = Browser(app, "Ada", address="10.0.0.7", host="http://desk.example")
+    program.http.headers["Authorization"] = f"Bearer {SECRETS['Ada']}"
+    task = await program.reserve()
+    assert (await ada.do("finish", answer=1, **held(task))).status_code == 409
+    for wrong in ("x" * 32, SECRETS["Ada"][:-1], ada.token, ""):
+        ada.http.headers["Authorization"] = f"Bearer {wrong}"
+        assert (await ada.do("reservation")).status_code == 401, "its cookie does not help"
+    assert (await program.do("finish", answer=1, **held(task))).status_code == 200
+
+
+async def test_task_queue_that_is_not_theirs_is_refused(client: Client, tasks: TaskQueue) -> None:
+    browser = Browser(create_api({"review": tasks, "other": tasks}, identify=KNOWN), "Ada")
+    await browser.sign_in()
+    headers = {"X-Token": browser.token}
+    for path, status in (("review", 200), ("other", 403), ("none", 404)):
+        answer = await browser.http.post(f"/queues/{path}/reservation", json={}, headers=headers)
+        assert answer.status_code == status
+        assert (await browser.http.get(f"/queues/{path}")).status_code == status
 
 
 async def test_rotated_secret_is_valid_until_it_is_dropped(
@@ -258,7 +286,7 @@ async def test_rotated_secret_is_valid_until_it_is_dropped(
 ) -> None:
     secrets = ("0123456789abcdef", ["fedcba9876543210", "0123456789abcdef"], ["fedcba9876543210"])
     before, rotated, after = (
-        Browser(create_api({"review": tasks}, startup_token=TOKEN, secret=each), "Ada")
+        Browser(create_api({"review": tasks}, identify=KNOWN, secret=each), "Ada")
         for each in secrets
     )
     await before.sign_in()
@@ -272,59 +300,30 @@ async def test_rotated_secret_is_valid_until_it_is_dropped(
     assert new.status_code == 200 and (await after.ask("")).status_code == 200
 
 
-@pytest.mark.parametrize("token", [None, "", "wrong one", "\u00e9" * 30])
-async def test_sign_in_requires_the_startup_token_without_identify(
-    app: ASGIApp, token: str | None
-) -> None:
-    """A loopback client and host name, as behind a proxy that adds no headers."""
-    browser = Browser(app, "Ada")
-    browser.startup_token = token
-    answer = await browser.sign_in()
-    assert (answer.status_code, answer.json()["code"]) == (
-        403,
-        "start",
-    ) and not browser.http.cookies
-
-
-async def test_guesses_of_the_startup_token_are_limited(
-    app: ASGIApp, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "token", [None, "", "wrong one", "\u00e9" * 40, SECRETS["Ada"][:-1], SECRETS["Ada"].upper()]
+)
+async def test_sign_in_requires_a_token(
+    app: ASGIApp, token: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     browser = Browser(app, "Ada")
-    browser.startup_token = "wrong one"
-    guesses = [await browser.sign_in() for _ in range(9)]
-    assert [each.status_code for each in guesses] == [403] * 5 + [429] * 4
-    assert guesses[-1].json()["code"] == "attempts"
-    browser.startup_token = TOKEN
-    assert (await browser.sign_in()).status_code == 429
-    reasons = [vars(each)["why"] for each in caplog.records]
-    assert reasons == ["wrong start-up token"] * 5 + ["too many attempts"]
+    for _ in range(5):
+        answer = await browser.sign_in(token=token)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unknown")
+        assert not browser.http.cookies
+    refused = [vars(each)["event"] for each in caplog.records]
+    assert refused == ["human_tasks.sign_in_refused"], "one a minute of an address"
 
 
-async def test_right_startup_token_forgets_the_guesses_before(app: ASGIApp) -> None:
-    browser = Browser(app, "Ada")
-    for _ in range(3):
-        browser.startup_token = "wrong one"
-        assert [(await browser.sign_in()).status_code for _ in range(3)] == [403] * 3
-        browser.startup_token = TOKEN
-        assert (await browser.sign_in()).status_code == 200
-
-
-def test_startup_token_is_generated_by_default(
+async def test_startup_token_is_generated_without_identify(
     tasks: TaskQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    create_api({"review": tasks})
+    browser = Browser(create_api({"review": tasks}), "Ada")
     (made,) = map(vars, caplog.records)
-    assert made["event"] == "human_tasks.token_created" and len(made["startup_token"]) >= 32
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"startup_token": "short"}, {"startup_token": TOKEN, "identify": lambda request: "ada"}],
-    ids=["short", "identify"],
-)
-def test_invalid_startup_token_is_refused(tasks: TaskQueue, given: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="startup_token must"):
-        create_api({"review": tasks}, **given)
+    secret = made["link"].partition("=")[2]
+    assert made["event"] == "web.token_created" and len(secret) >= 32
+    assert (await browser.sign_in(token=secret)).json()["person"] == "local"
+    assert (await browser.ask("")).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -377,26 +376,31 @@ async def test_same_origin_is_accepted(client: Client, ada: Browser) -> None:
         ("127.0.0.1", "http://10.0.0.1", False),
     ],
 )  # fmt: skip
-async def test_only_loopback_requests_are_served_without_identify(
-    app: ASGIApp, address: str, host: str, let_in: bool
+async def test_only_loopback_requests_are_served_with_a_startup_token(
+    tasks: TaskQueue, address: str, host: str, let_in: bool
 ) -> None:
-    answer = await Browser(app, "Ada", address=address, host=host).sign_in()
+    app = create_api({"review": tasks}, identify=Tokens.at_startup("s" * 32))
+    answer = await Browser(app, "Ada", address=address, host=host).sign_in(token="s" * 32)
     assert (answer.status_code == 200) is let_in
-    assert let_in or answer.json()["code"] == "address"
+    assert let_in or answer.json()["code"] == "sender"
 
 
-async def test_forwarded_request_is_not_from_this_machine(app: ASGIApp) -> None:
+async def test_forwarded_request_is_not_from_this_machine(tasks: TaskQueue) -> None:
+    app = create_api({"review": tasks}, identify=Tokens.at_startup("s" * 32))
     browser = Browser(app, "Ada")
     browser.http.headers["X-Forwarded-For"] = "10.0.0.7"
-    assert (await browser.sign_in()).status_code == 403
+    assert (await browser.sign_in(token="s" * 32)).status_code == 403
+    browser.http.headers["Authorization"] = f"Bearer {'s' * 32}"
+    assert (await browser.ask("")).status_code == 403
 
 
 async def test_application_identifies_its_people(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     names: dict[str, str] = {"7": "Ada"}
 
-    async def identify(request: Request) -> str | None:
-        return names.get(request.headers.get("x-user", ""))
+    async def identify(request: Request) -> Identity | None:
+        name = names.get(request.headers.get("x-user", ""))
+        return Identity(name, may_reserve=["review"]) if name else None
 
     app = Starlette(
         routes=[
@@ -410,7 +414,7 @@ async def test_application_identifies_its_people(client: Client, tasks: TaskQueu
     assert (await browser.sign_in()).status_code == 401
     browser.http.headers["x-user"] = "7"
     answer = await browser.sign_in()
-    assert answer.json()["person"] == "Ada"  # the name in the request does not matter
+    assert answer.json()["person"] == "Ada"  # the token in the request does not matter
     assert (
         "Secure" in answer.headers["set-cookie"] and "Path=/people" in answer.headers["set-cookie"]
     )
@@ -497,10 +501,13 @@ async def test_invalid_tab_or_key_is_refused(ada: Browser) -> None:
     assert (await ada.do("reservation", "1", "x" * 65)).status_code == 400
 
 
-async def test_invalid_names_of_people_are_refused(app: ASGIApp) -> None:
-    for name in ("", "a@b", " ", "x" * 65, "a\tb", None):
-        answer = await Browser(app, name).sign_in()  # type: ignore[arg-type]
-        assert answer.status_code == 400, name
+@pytest.mark.parametrize("name", ["", "a@b", " ", "x" * 65, "a\tb"])
+async def test_invalid_names_of_people_are_refused(tasks: TaskQueue, name: str) -> None:
+    app = create_api({"review": tasks}, identify=lambda _: Identity(name, may_reserve=["*"]))
+    browser = Browser(app, "Ada")
+    assert (await browser.sign_in()).status_code == 400
+    browser.http.headers["Authorization"] = "Bearer of the application"
+    assert (await browser.do("reservation")).status_code == 400
 
 
 async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> None:
@@ -515,7 +522,7 @@ async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> Non
 async def test_outage_is_reported(redis_url: str, own_server: Any) -> None:
     async with Client(own_server.url) as client:
         browser = Browser(
-            create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN), "Ada"
+            create_api({"review": TaskQueue(client, "review")}, identify=KNOWN), "Ada"
         )
         await browser.sign_in()
         own_server.kill()

@@ -14,9 +14,8 @@ from starlette.types import ASGIApp
 from aioqless import Client
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
-from aioqless.contrib.human_tasks.api.checks import COOKIE
 from aioqless.contrib.human_tasks.api.operations import OPERATIONS
-from tests.contrib.human_tasks.conftest import TOKEN
+from tests.contrib.human_tasks.conftest import KNOWN, SECRETS
 from tests.contrib.served_api import ServedApi
 
 pytestmark = pytest.mark.long
@@ -33,7 +32,7 @@ def served(redis_url: str) -> Iterator[ServedApi]:
         async with Client(redis_url, namespace="described") as client:
             for number in range(20):
                 await client.queue("review").put("Review", {"n": number}, jid=f"j{number}")
-            yield create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN)
+            yield create_api({"review": TaskQueue(client, "review")}, identify=KNOWN)
 
     with ServedApi(opened) as served:
         yield served
@@ -43,8 +42,9 @@ def served(redis_url: str) -> Iterator[ServedApi]:
 def headers(served: ServedApi) -> dict[str, str]:
     """Return the headers of a signed-in person."""
     with httpx.Client(base_url=served.url, trust_env=False) as http:
-        answer = http.post("/session", json={"name": "Ada", "startup_token": TOKEN})
-        return {"Cookie": f"{COOKIE}={http.cookies[COOKIE]}", "X-Token": answer.json()["token"]}
+        answer = http.post("/session", json={"token": SECRETS["Ada"]})
+        ((name, value),) = http.cookies.items()
+        return {"Cookie": f"{name}={value}", "X-Token": answer.json()["token"]}
 
 
 @pytest.fixture(scope="module")

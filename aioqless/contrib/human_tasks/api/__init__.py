@@ -1,7 +1,6 @@
 """Human tasks over HTTP, in JSON, for web pages of your own (`pip install "aioqless[web]"`).
 
 schemas.py      types of requests and responses
-checks.py       RequestRefused  checks of origin, address and size
 operations.py   OPERATIONS      what clients can request
 openapi.py      describe        the OpenAPI description
 app.py          create_api      the application
@@ -10,6 +9,6 @@ app.py          create_api      the application
 from aioqless.errors import require_extra
 
 with require_extra("web"):
-    from aioqless.contrib.human_tasks.api.app import Identify, create_api
+    from aioqless.contrib.human_tasks.api.app import create_api
 
-__all__ = ["Identify", "create_api"]
+__all__ = ["create_api"]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from aioqless.contrib.http import openapi
-from aioqless.contrib.human_tasks.api.checks import COOKIE
 from aioqless.contrib.human_tasks.api.operations import OPERATIONS, Operation
 from aioqless.contrib.human_tasks.api.schemas import SessionInfo, SignIn
 
@@ -15,15 +14,15 @@ KEY_PATTERN = "^[A-Za-z0-9_.:-]{1,64}$"
 TAB_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
 STATUS_MEANINGS = {
     400: "The request is malformed.",
-    401: "No session.",
-    403: "Wrong origin, or the session token or startup token is missing.",
+    401: "No session, or a wrong token.",
+    403: "Wrong origin, the session's token is missing, or the queue is not this person's.",
     404: "There is no such task queue or job.",
     408: "The request took too long.",
     409: "The job is reserved by another person, or not at all.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "The answer can't be stored.",
-    429: "Too many attempts to sign in, or the next queue is full.",
+    429: "The next queue is full.",
     503: "Redis is unavailable.",
 }
 HEADER_PARAMETERS = [
@@ -45,7 +44,7 @@ HEADER_PARAMETERS = [
 ]
 
 
-def describe(title: str, queues: Iterable[str]) -> dict[str, Any]:
+def describe(title: str, queues: Iterable[str], cookie: str) -> dict[str, Any]:
     """Return the OpenAPI document."""
     info = {
         "title": title,
@@ -53,8 +52,9 @@ def describe(title: str, queues: Iterable[str]) -> dict[str, Any]:
         "description": "Reserve jobs for people, for a limited time.",
     }
     schemes = {
-        "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
-        "token": {"type": "apiKey", "in": "header", "name": "X-Token"},
+        "session": {"type": "apiKey", "in": "cookie", "name": cookie},
+        "csrf": {"type": "apiKey", "in": "header", "name": "X-Token"},
+        "token": {"type": "http", "scheme": "bearer"},
     }
     names = sorted(queues)
     operations = [*SESSION, *(_operation(each, names) for each in OPERATIONS)]
@@ -79,7 +79,7 @@ def _operation(operation: Operation, queues: list[str]) -> Operation:
         operation,
         refusals=tuple(STATUS_MEANINGS) if changes else (400, 401, 403, 404, 503),
         parameters=parameters + (HEADER_PARAMETERS if changes else HEADER_PARAMETERS[:1]),
-        security=[{"session": [], "token": []} if changes else {"session": []}],
+        security=[{"token": []}, {"session": [], "csrf": []} if changes else {"session": []}],
     )
 
 
@@ -92,7 +92,7 @@ SESSION = (
     openapi.Operation(
         method="POST", path="/session", name="sign_in",
         summary="Begin a session; its cookie is set", answer=SessionInfo, body=SignIn,
-        refusals=(400, 401, 403, 408, 413, 415, 429, 503),
+        refusals=(400, 401, 403, 408, 413, 415, 503),
     ),
     openapi.Operation(
         method="DELETE", path="/session", name="sign_out", summary="End the session",

@@ -25,10 +25,9 @@ Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
 class SignIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The user. An application with `identify` needs neither field; others need both."""
+    """The token to trade for a cookie; an application with an `identify` of its own needs none."""
 
-    name: Name | None = None
-    startup_token: Annotated[str, Meta(max_length=512)] | None = None
+    token: Annotated[str, Meta(max_length=512)] | None = None
 
 
 class Reserve(msgspec.Struct, forbid_unknown_fields=True):
