@@ -18,9 +18,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 import aioqless
-from aioqless.contrib.http import Identity
+from aioqless.contrib.http import Identity, create_api
 from aioqless.contrib.human_tasks import ReservationPolicy, TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
 
 from . import jobs, library
 
@@ -53,7 +53,7 @@ def application(link_token: str, *, limit: float = 90) -> Starlette:
         Mount(
             "/people",
             create_api(
-                {"docs": desk},
+                task_router({"docs": desk}),
                 identify=lambda request: identify(request, link_token),
                 title="A desk for docstrings",
             ),

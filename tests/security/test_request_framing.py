@@ -10,9 +10,10 @@ import uvicorn
 
 from aioqless import Client
 from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.http import create_api
 from aioqless.contrib.http.uvicorn_server import uvicorn_config
 from aioqless.contrib.human_tasks import TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
 from tests.contrib.dashboard.conftest import OPEN
 
 SMUGGLED = b"GET /session HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -21,7 +22,7 @@ SMUGGLED = b"GET /session HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def applications(client: Client) -> dict[str, Any]:
     return {
         "dashboard": create_app(client, identify=OPEN),
-        "human tasks": create_api({"mail": TaskQueue(client, "mail")}, identify=OPEN),
+        "human tasks": create_api(task_router({"mail": TaskQueue(client, "mail")}), identify=OPEN),
     }
 
 

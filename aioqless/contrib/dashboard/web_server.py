@@ -39,6 +39,8 @@ def choose_identify(
         AioqlessError: The file of tokens can't be read.
     """
     tokens = find_tokens(tokens_file)
+    if roles and not header:
+        raise ValueError("--role is for users of --proxy-header: tokens have roles of their own")
     if header:
         if tokens:
             raise ValueError("give tokens or --proxy-header, not both")

@@ -1,4 +1,4 @@
-"""HTTP, shared by the dashboard, the human-task API and the HTTP API.
+"""HTTP, shared by the dashboard and the HTTP API with its routers for jobs and human tasks.
 
 Who sent a request:
     identity.py               Identity, Role, Identify
@@ -9,9 +9,14 @@ Who sent a request:
     origin_checks.py          where a request comes from
     refusal_log.py            RefusalLog: how often refusals are logged
 
+The HTTP API, to which http_api and human_tasks contribute routers:
+    api.py                    create_api: the application, and its OpenAPI description
+    router.py                 Router, Operation, ApiRequest
+    api_sessions.py           who sends requests; signing in and out
+    json_api.py               RequestRefused, Error: bodies, errors and headers
+    openapi.py                describe: the OpenAPI description
+
 Requests and responses:
-    json_api.py               RequestRefused, Error: bodies, errors and headers of the APIs
-    openapi.py                describe: their OpenAPI descriptions
     request_body.py           the body of a request
     request_framing.py        FramingMiddleware: one length for each request
     uvicorn_server.py         serve: an application as a process of its own
@@ -22,6 +27,7 @@ Requests and responses:
 from aioqless.errors import require_extra
 
 with require_extra("web"):
+    from aioqless.contrib.http.api import create_api
     from aioqless.contrib.http.bounded_dict import BoundedDict
     from aioqless.contrib.http.identification import Identification
     from aioqless.contrib.http.identity import Identify, Identity, IdentityRefused, Role
@@ -39,5 +45,5 @@ with require_extra("web"):
 __all__ = [
     "BoundedDict", "FramingMiddleware", "Identification", "Identify", "Identity",
     "IdentityRefused", "ProxyHeader", "Role", "Session", "Sessions", "Token", "Tokens",
-    "is_from_this_machine", "is_loopback", "is_of_same_origin", "read_body",
+    "create_api", "is_from_this_machine", "is_loopback", "is_of_same_origin", "read_body",
 ]  # fmt: skip

@@ -43,6 +43,12 @@ class Error(msgspec.Struct, omit_defaults=True):
     by: str | None = None
 
 
+class JobStatus(msgspec.Struct):
+    """The job's state."""
+
+    state: str
+
+
 class RequestRefused(Exception):
     """A refused request: HTTP status, a code for programs, a message for people."""
 
@@ -113,15 +119,13 @@ def check_content_type(request: Request) -> None:
         raise RequestRefused(415, "type", f"Send changes as {JSON}.")
 
 
-def check_origin(request: Request, origins: Sequence[str] = ()) -> None:
-    """Refuse a change that a page of another origin sends, unless the origin is one of these.
+def check_origin(request: Request) -> None:
+    """Refuse a change that a page of another origin sends without a token in a header.
 
-    Clients that are not browsers send no origin, and have no cookie but their own. A page of
-    another origin can't send a token in a header without a permission that it doesn't get.
+    Only pages of the origins that `create_api` names may send such a header. Clients that are not
+    browsers send no origin, and have no cookie but their own.
     """
-    if bearer_of(request) is not None or request.headers.get("origin", "") in origins:
-        return
-    if is_of_same_origin(request) is False:
+    if bearer_of(request) is None and is_of_same_origin(request) is False:
         raise RequestRefused(403, "origin", "Changes must come from a page of the same origin.")
 
 

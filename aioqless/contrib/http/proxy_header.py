@@ -96,9 +96,16 @@ def is_peer(peer: str, peers: Sequence[str]) -> bool:
 def peer_of(request: Request) -> str:
     """Return the address of the other end of the connection, whatever headers say."""
     peer: str | None = request.scope.get(SCOPE_KEY)
-    if peer is None:
-        peer = request.client.host if request.client else UNIX
-    return peer
+    return _peer(request.scope) if peer is None else peer
+
+
+def _peer(scope: Scope) -> str:
+    """Return the peer as the server knows it; a header may have made it say `unix`."""
+    client = scope.get("client")
+    if client is None:
+        return UNIX
+    host: str = client[0]
+    return "" if host == UNIX else host
 
 
 def client_of(request: Request) -> str:
@@ -126,6 +133,6 @@ class PeerMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         if scope["type"] == "http":
-            client = scope.get("client") or (UNIX, 0)
-            scope = {**scope, "client": client, SCOPE_KEY: scope.get(SCOPE_KEY, client[0])}
+            peer = scope.get(SCOPE_KEY, _peer(scope))
+            scope = {**scope, "client": scope.get("client") or (UNIX, 0), SCOPE_KEY: peer}
         await self._app(scope, receive, send)

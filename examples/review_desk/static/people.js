@@ -1,7 +1,7 @@
 // The API of one task queue: sessions, the tab, and requests that may be sent again.
 
 const BASE = "/people";
-const QUEUE = `${BASE}/queues/docs`;
+const QUEUE = `${BASE}/tasks/docs`;
 const PATIENCE = [300, 1000, 3000, 8000];
 
 const LINK_TOKEN = new URLSearchParams(location.search).get("token") || ""; // only who has the link that was printed is let in
@@ -80,7 +80,11 @@ export const signIn = (name) => {
   localStorage.setItem("name", name);
   return session("POST", {});
 };
-export const signOut = () => session("DELETE");
+export const signOut = () => {
+  const signedOut = session("DELETE");
+  localStorage.removeItem("name");
+  return signedOut;
+};
 export const counts = () => call("GET", QUEUE);
 export const current = () => call("GET", `${QUEUE}/reservation`);
 export const reserve = (again) => call("POST", `${QUEUE}/reservation`, { again });

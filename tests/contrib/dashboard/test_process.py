@@ -63,6 +63,7 @@ def test_server_runs_until_sigterm_and_closes_open_streams(
         ),
         (["--proxy-header", "X-User"], HASHED, "not both"),
         (["--proxy-header", "X-User", "--trusted-proxies", "proxy"], "", "must be an address"),
+        (["--role", "ada=admin"], "", "--role is for users of --proxy-header"),
         (["--trusted-proxies", "*"], "", "must be an address"),
         ([], HASHED.replace("admin", "boss"), "role 'boss' must be"),
         ([], HASHED.replace("admin", "none"), "none of the tokens has a role"),

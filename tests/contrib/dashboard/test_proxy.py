@@ -15,9 +15,10 @@ import uvicorn
 from aioqless import Client
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
+from aioqless.contrib.http import create_api
 from aioqless.contrib.http.uvicorn_server import TimedProtocol, uvicorn_config
 from aioqless.contrib.human_tasks import TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
 from tests.contrib.dashboard.steps import token
 from tests.contrib.dashboard.test_access import USERS, log_in
@@ -85,11 +86,13 @@ async def test_proxy_without_headers_requires_the_token(
 async def test_human_tasks_behind_a_proxy_without_headers_require_the_token(
     nginx_program: str, client: Client, tmp_path: Path
 ) -> None:
-    async with served(create_api({"review": TaskQueue(client, "review")}, identify=OPEN)) as site:
+    async with served(
+        create_api(task_router({"review": TaskQueue(client, "review")}), identify=OPEN)
+    ) as site:
         with behind_nginx(nginx_program, site, tmp_path) as proxy:
             async with visitor(proxy) as http:
                 assert (await http.post("/session", json={})).status_code == 401
-                assert (await http.get("/queues/review")).status_code == 401
+                assert (await http.get("/tasks/review")).status_code == 401
 
 
 async def test_documented_proxy_headers_allow_login(

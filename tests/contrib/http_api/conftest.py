@@ -10,8 +10,8 @@ import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client, Worker
-from aioqless.contrib.http import Token, Tokens
-from aioqless.contrib.http_api import create_api
+from aioqless.contrib.http import Token, Tokens, create_api
+from aioqless.contrib.http_api import job_router
 from tests.contrib.http_api import jobs
 
 SHOP, OTHER = "s" * 32, "o" * 32
@@ -57,7 +57,7 @@ def refusal(answer: httpx.Response) -> tuple[int, str]:
 
 @pytest.fixture
 def app(client: Client) -> ASGIApp:
-    return create_api(client, jobs, identify=KNOWN, secret=SECRET)
+    return create_api(job_router(client, jobs), identify=KNOWN, secret=SECRET)
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from starlette.types import ASGIApp
 
 from aioqless import Client, Job, NewJob, Worker, job
 from aioqless.contrib.encryption import Encryption
-from aioqless.contrib.http import Token, Tokens
+from aioqless.contrib.http import Token, Tokens, create_api
+from aioqless.contrib.http.api import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS_OF_TOKEN
 from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.http.uvicorn_server import TimedProtocol
-from aioqless.contrib.http_api import create_api
-from aioqless.contrib.http_api.app import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS_OF_TOKEN
+from aioqless.contrib.http_api import job_router
 from aioqless.contrib.partitions import PartitionedClient
 from tests.conftest import Until
 from tests.contrib.http_api import jobs
@@ -198,7 +198,7 @@ async def test_key_is_compared_beside_a_hook_that_adds_context(redis_url: str) -
         return new.with_options(context={**(new.options.get("context") or {}), "tenant": "acme"})
 
     async with Client(redis_url, namespace="hook", on_put=[add]) as client:
-        shop = Program(create_api(client, jobs, identify=KNOWN), SHOP)
+        shop = Program(create_api(job_router(client, jobs), identify=KNOWN), SHOP)
         put = await shop.put("shop.greet", {"name": "Ada"}, "k")
         assert await shop.put("shop.greet", {"name": "Ada"}, "k") == {**put, "existing": True}
         assert refusal(await shop.ask_to_put("shop.greet", {"name": "Bob"}, "k")) == (422, "key")
@@ -440,7 +440,7 @@ async def test_parameter_of_any_type_takes_any_json(client: Client, kind: Any) -
     store.__annotations__["meta"] = kind
     handler = job(klass="shop.store")(store)
     token = Token("shop", "s" * 40, may_put=["*"])
-    app = create_api(client, [handler], identify=Tokens([token]))
+    app = create_api(job_router(client, [handler]), identify=Tokens([token]))
     described = (await Program(app, "s" * 40).get("/openapi.json")).text
     assert "Any JSON." in described
 
@@ -516,7 +516,7 @@ async def test_odd_paths_are_not_found(shop: Program, path: str) -> None:
 
 async def test_outage_is_answered_with_503(own_server: OwnServer) -> None:
     async with Client(own_server.url) as client:
-        shop = Program(create_api(client, jobs, identify=KNOWN), SHOP)
+        shop = Program(create_api(job_router(client, jobs), identify=KNOWN), SHOP)
         put = await shop.put("shop.greet", {"name": "Ada"}, "k")
         assert (await shop.get("/health")).json() == {"redis": True}
         own_server.kill()
@@ -532,7 +532,7 @@ async def test_outage_is_answered_with_503(own_server: OwnServer) -> None:
 async def test_encrypted_jobs_are_put_and_read(redis_url: str) -> None:
     codec = Encryption(Encryption.new_key())
     async with Client(redis_url, namespace="secret", codec=codec) as client, Worker(client, jobs):
-        shop = Program(create_api(client, jobs, identify=KNOWN), SHOP)
+        shop = Program(create_api(job_router(client, jobs), identify=KNOWN), SHOP)
         put = await shop.put("shop.greet", {"name": "Ada"}, "k")
         assert await shop.put("shop.greet", {"name": "Ada"}, "k") == {**put, "existing": True}
         path = f"/klasses/shop.greet/results/{put['jid']}"
@@ -541,7 +541,7 @@ async def test_encrypted_jobs_are_put_and_read(redis_url: str) -> None:
         found = await client.jobs.get(put["jid"])
         assert found and "Ada" not in found.raw_data
         async with Client(redis_url, namespace="secret") as plain:
-            keyless = Program(create_api(plain, jobs, identify=KNOWN), SHOP)
+            keyless = Program(create_api(job_router(plain, jobs), identify=KNOWN), SHOP)
             assert refusal(await keyless.get(path)) == (422, "data")
 
 
@@ -555,11 +555,13 @@ def test_what_can_not_be_served_is_refused(client: Client) -> None:
     tokens = Tokens([Token("shop", SHOP, may_put=["*"])])
     for handler, why in ((odd, "part of a path"), (late, "debounce")):
         with pytest.raises(ValueError, match=why):
-            create_api(client, handler, identify=tokens)
+            create_api(job_router(client, handler), identify=tokens)
     with pytest.raises(ValueError, match=r"'shop\.gret' fits no handler"):
-        create_api(client, jobs, identify=Tokens([Token("shop", SHOP, may_put=["shop.gret"])]))
+        create_api(
+            job_router(client, jobs), identify=Tokens([Token("shop", SHOP, may_put=["shop.gret"])])
+        )
     with pytest.raises(TypeError, match="partitions"):
-        create_api(PartitionedClient("redis://localhost", partitions=4), jobs, identify=tokens)
+        job_router(PartitionedClient("redis://localhost", partitions=4), jobs)
 
 
 async def test_every_response_has_security_headers(shop: Program, app: ASGIApp) -> None:

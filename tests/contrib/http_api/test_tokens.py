@@ -10,9 +10,9 @@ import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.http import Identity, ProxyHeader, Role, Token, Tokens
+from aioqless.contrib.http import Identity, ProxyHeader, Role, Token, Tokens, create_api
 from aioqless.contrib.http.tokens import MAX_JIDS, read_tokens
-from aioqless.contrib.http_api import create_api
+from aioqless.contrib.http_api import job_router
 from tests.contrib.http_api import jobs
 from tests.contrib.http_api.conftest import (
     KNOWN,
@@ -165,10 +165,12 @@ async def test_expired_or_forged_token_of_a_browser_is_refused(
     assert (await Program(app, token).get("/openapi.json")).status_code == 200
     signed_before = Token("shop", ["z" * 32, SHOP], may_put=["shop.*"])
     after = create_api(
-        client, jobs, identify=Tokens([signed_before]), secret=["a new secret of it", SECRET]
+        job_router(client, jobs),
+        identify=Tokens([signed_before]),
+        secret=["a new secret of it", SECRET],
     )
     assert (await Program(after, token).get("/openapi.json")).status_code == 200
-    removed = create_api(client, jobs, identify=Tokens(TOKENS[1:]), secret=SECRET)
+    removed = create_api(job_router(client, jobs), identify=Tokens(TOKENS[1:]), secret=SECRET)
     assert refusal(await Program(removed, token).get("/openapi.json")) == (401, "token")
     later = time.time() + 61
     monkeypatch.setattr(time, "time", lambda: later)
@@ -191,7 +193,7 @@ async def test_application_identifies_senders(client: Client) -> None:
         "eve": Identity("eve"),
         "ada@example.com": Identity("ada@example.com", may_put=["*"]),
     }
-    app = create_api(client, jobs, identify=lambda it: known.get(it.headers["x-user"]))
+    app = create_api(job_router(client, jobs), identify=lambda it: known.get(it.headers["x-user"]))
     shop, eve, ada, stranger = (
         Program(app, "", **{"X-User": name}) for name in ("shop", "eve", "ada@example.com", "bob")
     )
@@ -204,32 +206,9 @@ async def test_application_identifies_senders(client: Client) -> None:
     assert refusal(await shop.post("/tokens", json={})) == (403, "sender")
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
-    ids=str,
-)
-async def test_page_of_another_origin_changes_nothing_with_the_users_cookies(
-    client: Client, headers: dict[str, str]
-) -> None:
-    jid = await client.put(jobs.greet.data(name="Ada"), jid="shop-1")
-    app = create_api(
-        client, jobs, identify=lambda _: Identity("shop", may_put=["*"]), origins=["https://ours"]
-    )
-    page = Program(app, "", **headers)
-    for method, path, body in [
-        *list_requests(jid)[3:],
-        ("POST", "/klasses/shop.greet", {"name": "Ada"}),
-    ]:
-        assert refusal(await page.request(method, path, json=body)) == (403, "origin")
-    assert await client.jobs.get(jid) and (await client.queue("default").counts()).waiting == 1
-    ours = Program(app, "", Origin="https://ours")
-    assert (await ours.put("shop.greet", {"name": "Ada"}))["jid"]
-
-
 async def test_forged_header_of_a_proxy_is_refused(client: Client) -> None:
     header = ProxyHeader(header="X-User", peers=["10.0.0.1"], roles={"*": Role.ADMIN})
-    page = Program(create_api(client, jobs, identify=header), "", **{"X-User": "shop"})
+    page = Program(create_api(job_router(client, jobs), identify=header), "", **{"X-User": "shop"})
     assert refusal(await page.get("/jobs/shop-1")) == (403, "sender")
 
 
@@ -281,7 +260,7 @@ def test_tokens_are_read_from_toml() -> None:
 
 
 async def test_only_named_origins_may_send_requests(client: Client, app: ASGIApp) -> None:
-    ours = create_api(client, jobs, identify=KNOWN, origins=["https://shop.example"])
+    ours = create_api(job_router(client, jobs), identify=KNOWN, origins=["https://shop.example"])
     asked = {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization",

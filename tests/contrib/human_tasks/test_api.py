@@ -15,10 +15,10 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.http import Identity, Token, Tokens
+from aioqless.contrib.http import Identity, Token, Tokens, create_api
 from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.human_tasks import TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
 from tests.conftest import Until
 from tests.contrib.human_tasks.conftest import HOST, KNOWN, SECRETS, Browser
 
@@ -177,43 +177,12 @@ async def test_job_of_another_person_cannot_be_changed(
     assert (await ada.ask("reservation")).json()["task"]["fence"] == task["fence"]
 
 
-@pytest.mark.parametrize("verb", ["reservation", *VERBS])
-async def test_change_needs_a_session_and_its_token(
-    client: Client, app: ASGIApp, ada: Browser, bob: Browser, verb: str
-) -> None:
-    await put(client, "a")
-    task = await ada.reserve()
-    body = {} if verb == "reservation" else held(task) | VERBS[verb]
-    stranger = Browser(app, "Eve")
-    assert (await stranger.do(verb, **body)).status_code == 401
-    right, ada.token = ada.token, bob.token
-    refused = await ada.do(verb, **body)
-    assert (refused.status_code, refused.json()["code"]) == (403, "token")
-    ada.token = right
-    assert (await ada.do(verb, **body)).status_code == 200
-
-
-async def test_tampered_cookie_is_ignored(app: ASGIApp, ada: Browser) -> None:
-    (cookie,) = ada.http.cookies.jar
-    value = cookie.value or ""
-    for forged in (
-        value[:-9] + ("0" if value[-9] != "0" else "1") + value[-8:],
-        "x" + value,
-        value.partition(".")[0],
-        ".",
-        "é.é",
-        "",
-    ):
-        answer = await httpx.AsyncClient(
-            transport=httpx.ASGITransport(app, client=("::1", 1)), base_url=HOST
-        ).get("/session", headers={"Cookie": f"{cookie.name}={forged}".encode()})  # type: ignore[arg-type]
-        assert answer.json() == {"person": None, "token": None}
-
-
 async def test_cookie_of_another_server_is_ignored(tasks: TaskQueue, ada: Browser) -> None:
     for secret, known in ((None, False), ("0123456789abcdef", True)):
         first, second = (
-            Browser(create_api({"review": tasks}, identify=KNOWN, secret=secret), "Ada")
+            Browser(
+                create_api(task_router({"review": tasks}), identify=KNOWN, secret=secret), "Ada"
+            )
             for _ in range(2)
         )
         await first.sign_in()
@@ -245,10 +214,14 @@ async def test_session_ends_with_its_token_and_after_its_time(
         Tokens([Token("Bob", SECRETS["Bob"])]),
         Tokens([Token("Ada", "n" * 32, may_reserve=["*"])]),
     )
-    owner = Browser(create_api({"review": tasks}, identify=KNOWN, secret=secret), "Ada")
+    owner = Browser(
+        create_api(task_router({"review": tasks}), identify=KNOWN, secret=secret), "Ada"
+    )
     await owner.sign_in()
     for tokens, status in zip(changed, (200, 401, 401), strict=True):
-        other = Browser(create_api({"review": tasks}, identify=tokens, secret=secret), "Ada")
+        other = Browser(
+            create_api(task_router({"review": tasks}), identify=tokens, secret=secret), "Ada"
+        )
         other.http.cookies = httpx.Cookies(owner.http.cookies)
         assert (await other.ask("")).status_code == status
     kept, later = httpx.Cookies(owner.http.cookies), time.time() + 7 * 86_400 + 1
@@ -272,13 +245,15 @@ async def test_token_can_be_sent_with_each_request(
 
 
 async def test_task_queue_that_is_not_theirs_is_refused(client: Client, tasks: TaskQueue) -> None:
-    browser = Browser(create_api({"review": tasks, "other": tasks}, identify=KNOWN), "Ada")
+    browser = Browser(
+        create_api(task_router({"review": tasks, "other": tasks}), identify=KNOWN), "Ada"
+    )
     await browser.sign_in()
     headers = {"X-Token": browser.token}
     for path, status in (("review", 200), ("other", 403), ("none", 404)):
-        answer = await browser.http.post(f"/queues/{path}/reservation", json={}, headers=headers)
+        answer = await browser.http.post(f"/tasks/{path}/reservation", json={}, headers=headers)
         assert answer.status_code == status
-        assert (await browser.http.get(f"/queues/{path}")).status_code == status
+        assert (await browser.http.get(f"/tasks/{path}")).status_code == status
 
 
 async def test_rotated_secret_is_valid_until_it_is_dropped(
@@ -286,7 +261,7 @@ async def test_rotated_secret_is_valid_until_it_is_dropped(
 ) -> None:
     secrets = ("0123456789abcdef", ["fedcba9876543210", "0123456789abcdef"], ["fedcba9876543210"])
     before, rotated, after = (
-        Browser(create_api({"review": tasks}, identify=KNOWN, secret=each), "Ada")
+        Browser(create_api(task_router({"review": tasks}), identify=KNOWN, secret=each), "Ada")
         for each in secrets
     )
     await before.sign_in()
@@ -309,16 +284,16 @@ async def test_sign_in_requires_a_token(
     browser = Browser(app, "Ada")
     for _ in range(5):
         answer = await browser.sign_in(token=token)
-        assert (answer.status_code, answer.json()["code"]) == (401, "unknown")
+        assert (answer.status_code, answer.json()["code"]) == (401, "token")
         assert not browser.http.cookies
     refused = [vars(each)["event"] for each in caplog.records]
-    assert refused == ["human_tasks.sign_in_refused"], "one a minute of an address"
+    assert refused == ["http_api.token_refused"], "one a minute of an address"
 
 
 async def test_startup_token_is_generated_without_identify(
     tasks: TaskQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    browser = Browser(create_api({"review": tasks}), "Ada")
+    browser = Browser(create_api(task_router({"review": tasks})), "Ada")
     (made,) = map(vars, caplog.records)
     secret = made["link"].partition("=")[2]
     assert made["event"] == "web.token_created" and len(secret) >= 32
@@ -326,43 +301,11 @@ async def test_startup_token_is_generated_without_identify(
     assert (await browser.ask("")).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "https://evil.example"},
-        {"Origin": "null"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-    ],
-    ids=str,
-)
-async def test_request_of_another_origin_changes_nothing(
-    client: Client, ada: Browser, headers: dict[str, str]
-) -> None:
-    await put(client, "a")
-    headers |= {"X-Token": ada.token}
-    for path in ("/session", "/queues/review/reservation"):
-        answer = await ada.http.post(path, json={}, headers=headers)
-        assert (answer.status_code, answer.json()["code"]) == (403, "origin")
-    assert (await client.queue("review").counts()).running == 0
-
-
-async def test_form_of_another_origin_is_refused(ada: Browser) -> None:
-    headers = {"X-Token": ada.token}
-    for sent in (
-        {"content": b"{}"},
-        {"data": {"limit": "1"}},
-        {"content": b"{}", "headers": {"Content-Type": "text/plain"}},
-    ):
-        given = {**sent, "headers": headers | dict(sent.get("headers", {}))}  # type: ignore[arg-type]
-        assert (await ada.http.post("/queues/review/reservation", **given)).status_code == 415  # type: ignore[arg-type]
-
-
 async def test_same_origin_is_accepted(client: Client, ada: Browser) -> None:
     await put(client, "a")
     headers = {"X-Token": ada.token, "Origin": HOST, "Sec-Fetch-Site": "same-origin"}
     assert (
-        await ada.http.post("/queues/review/reservation", json={}, headers=headers)
+        await ada.http.post("/tasks/review/reservation", json={}, headers=headers)
     ).status_code == 200
 
 
@@ -379,14 +322,14 @@ async def test_same_origin_is_accepted(client: Client, ada: Browser) -> None:
 async def test_only_loopback_requests_are_served_with_a_startup_token(
     tasks: TaskQueue, address: str, host: str, let_in: bool
 ) -> None:
-    app = create_api({"review": tasks}, identify=Tokens.at_startup("s" * 32))
+    app = create_api(task_router({"review": tasks}), identify=Tokens.at_startup("s" * 32))
     answer = await Browser(app, "Ada", address=address, host=host).sign_in(token="s" * 32)
     assert (answer.status_code == 200) is let_in
     assert let_in or answer.json()["code"] == "sender"
 
 
 async def test_forwarded_request_is_not_from_this_machine(tasks: TaskQueue) -> None:
-    app = create_api({"review": tasks}, identify=Tokens.at_startup("s" * 32))
+    app = create_api(task_router({"review": tasks}), identify=Tokens.at_startup("s" * 32))
     browser = Browser(app, "Ada")
     browser.http.headers["X-Forwarded-For"] = "10.0.0.7"
     assert (await browser.sign_in(token="s" * 32)).status_code == 403
@@ -406,7 +349,9 @@ async def test_application_identifies_its_people(client: Client, tasks: TaskQueu
         routes=[
             Mount(
                 "/people",
-                create_api({"review": tasks}, identify=identify, secret="0123456789abcdef"),
+                create_api(
+                    task_router({"review": tasks}), identify=identify, secret="0123456789abcdef"
+                ),
             )
         ]
     )
@@ -472,7 +417,7 @@ async def test_malformed_body_is_refused(
     await put(client, "a")
     await ada.reserve()
     answer = await ada.http.post(
-        f"/queues/review/{verb}", json=body, headers={"X-Token": ada.token, "X-Tab": "1"}
+        f"/tasks/review/{verb}", json=body, headers={"X-Token": ada.token, "X-Tab": "1"}
     )
     assert (answer.status_code, answer.json()["code"]) == (400, "request") and answer.json()[
         "message"
@@ -491,27 +436,30 @@ async def test_invalid_too_large_or_too_deep_json_is_refused(client: Client, ada
     ):  # fmt: skip
         path = "finish" if b"answer" in content else "reservation"
         assert (
-            await ada.http.post(f"/queues/review/{path}", content=content, headers=headers)
+            await ada.http.post(f"/tasks/review/{path}", content=content, headers=headers)
         ).status_code == status, content[:50]
     assert (await ada.ask("reservation")).json()["task"]
 
 
 async def test_invalid_tab_or_key_is_refused(ada: Browser) -> None:
     assert (await ada.do("reservation", "a b")).status_code == 400
-    assert (await ada.do("reservation", "1", "x" * 65)).status_code == 400
+    assert (await ada.do("reservation", "1", "x" * 256)).status_code == 400
 
 
 @pytest.mark.parametrize("name", ["", "a@b", " ", "x" * 65, "a\tb"])
 async def test_invalid_names_of_people_are_refused(tasks: TaskQueue, name: str) -> None:
-    app = create_api({"review": tasks}, identify=lambda _: Identity(name, may_reserve=["*"]))
+    app = create_api(
+        task_router({"review": tasks}), identify=lambda _: Identity(name, may_reserve=["*"])
+    )
     browser = Browser(app, "Ada")
-    assert (await browser.sign_in()).status_code == 400
+    await browser.sign_in()
+    assert (await browser.do("reservation")).status_code == 400
     browser.http.headers["Authorization"] = "Bearer of the application"
     assert (await browser.do("reservation")).status_code == 400
 
 
 async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> None:
-    for path in ("/nothing", "/queues/none", "/queues/review/none"):
+    for path in ("/nothing", "/tasks/none", "/tasks/review/none"):
         answer = await ada.http.get(path)
         assert answer.status_code == 404 and answer.json()["message"]
     assert (await ada.ask("status", jid="none")).json() == {"what": "gone", "by": None}
@@ -522,7 +470,7 @@ async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> Non
 async def test_outage_is_reported(redis_url: str, own_server: Any) -> None:
     async with Client(own_server.url) as client:
         browser = Browser(
-            create_api({"review": TaskQueue(client, "review")}, identify=KNOWN), "Ada"
+            create_api(task_router({"review": TaskQueue(client, "review")}), identify=KNOWN), "Ada"
         )
         await browser.sign_in()
         own_server.kill()
@@ -533,9 +481,9 @@ async def test_outage_is_reported(redis_url: str, own_server: Any) -> None:
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "é"])
 def test_task_queue_needs_a_name_for_its_path(tasks: TaskQueue, name: str) -> None:
     with pytest.raises(ValueError, match="part of a path"):
-        create_api({name: tasks})
+        create_api(task_router({name: tasks}))
 
 
 def test_weak_secret_is_refused(tasks: TaskQueue) -> None:
     with pytest.raises(ValueError, match="at least 16"):
-        create_api({"review": tasks}, secret="secret")
+        create_api(task_router({"review": tasks}), secret="secret")

@@ -38,9 +38,7 @@ async def test_api_is_mounted_as_documented(client: Client) -> None:
     await client.queue("review").put("Review", jid="a")
     ada = Browser(namespace["application"](client, "s" * 32), "ada", host=f"{HOST}/people")
     await ada.sign_in(token="s" * 32)
-    answer = await ada.http.post(
-        "/queues/spam/reservation", json={}, headers={"X-Token": ada.token}
-    )
+    answer = await ada.http.post("/tasks/spam/reservation", json={}, headers={"X-Token": ada.token})
     assert answer.json()["task"]["jid"] == "a"
 
 
@@ -56,7 +54,7 @@ async def test_people_are_identified_as_documented(client: Client) -> None:
     }
     exec(
         "from starlette.requests import Request\nfrom aioqless.contrib.human_tasks.api import "
-        "create_api\nfrom aioqless.contrib.http import Identity\napp = None\n",
+        "task_router\nfrom aioqless.contrib.http import Identity, create_api\napp = None\n",
         namespace,
     )
     exec(IDENTIFIED.replace("create_api(", "app = create_api("), namespace)

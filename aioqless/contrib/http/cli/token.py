@@ -23,6 +23,10 @@ def token(
         list[str] | None,
         typer.Option(metavar="KLASS", help="Klasses that it may put by the HTTP API: app.jobs.*"),
     ] = None,
+    may_reserve: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUEUE", help="Task queues in which it may reserve jobs."),
+    ] = None,
 ) -> None:
     """Make a token for the dashboard or the HTTP API; print its table for the file of tokens.
 
@@ -32,8 +36,11 @@ def token(
     from aioqless.contrib.http.tokens import Token, make_secret
 
     secret = make_secret()
-    made = Token(name, secret, parse_role(role), may_put or ())
+    made = Token(
+        name, secret, parse_role(role), may_put=may_put or (), may_reserve=may_reserve or ()
+    )
     print(f'[{made.name}]\nsecret = "{made.hashes[0]}"\nrole = "{made.role.name.lower()}"')
-    if made.may_put:
-        print(f"may_put = {json.dumps(made.may_put)}")
+    for option, patterns in (("may_put", made.may_put), ("may_reserve", made.may_reserve)):
+        if patterns:
+            print(f"{option} = {json.dumps(patterns)}")
     print(f"The token of {made.name}, which is not shown again: {secret}", file=sys.stderr)

@@ -2,13 +2,12 @@
 
 schemas.py      types of requests and responses
 operations.py   OPERATIONS      what clients can request
-openapi.py      describe        the OpenAPI description
-app.py          create_api      the application
+task_router.py  task_router     all of them, for `aioqless.contrib.http.create_api`
 """
 
 from aioqless.errors import require_extra
 
 with require_extra("web"):
-    from aioqless.contrib.human_tasks.api.app import create_api
+    from aioqless.contrib.human_tasks.api.task_router import task_router
 
-__all__ = ["create_api"]
+__all__ = ["task_router"]
