@@ -46,6 +46,14 @@ TokensFile = Annotated[
         "Default: AIOQLESS_TOKENS.",
     ),
 ]
+TrustedProxies = Annotated[
+    str,
+    typer.Option(
+        envvar="AIOQLESS_WEB_TRUSTED_PROXIES",
+        help="Addresses or networks of reverse proxies whose X-Forwarded-For, X-Forwarded-Proto "
+        "and --proxy-header are trusted, separated by commas.",
+    ),
+]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
 LogJson = Annotated[
     bool | None,

@@ -143,7 +143,6 @@ class AccessMiddleware:
     async def _check(self, request: Request, path: str, session: Session) -> Response | None:
         """Return None to admit a request, or the response; raise RequestRefused."""
         identification = self._dashboard.identification
-        identification.check_sender(request)
         if request.method not in ("GET", "HEAD"):
             if request.method != "POST":
                 raise RequestRefused(405, "Method not allowed: use GET or POST.")

@@ -66,6 +66,13 @@ class ProxyHeader:
         return None if not name or role is None else Identity(name, role, may_reserve=("*",))
 
 
+def parse_peers(text: str) -> list[str]:
+    """Return addresses that are separated by commas; raise ValueError for what is none."""
+    peers = [each.strip() for each in text.split(",") if each.strip()]
+    check_peers(peers)
+    return peers
+
+
 def check_peers(peers: Sequence[str]) -> None:
     """Raise ValueError for a peer that is no address, no network and not `unix`."""
     if isinstance(peers, str):

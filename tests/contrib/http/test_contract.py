@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.http import Identity, create_api
+from aioqless.contrib.http import Identity, Sessions, create_api
+from aioqless.contrib.http.api import COOKIE
 from aioqless.contrib.http.json_api import MAX_BODY
 from tests.contrib.http.conftest import EVE, KNOWN, SECRET, SHOP, routers
 
@@ -197,6 +199,18 @@ async def test_session_is_of_its_person_as_long_as_the_application_says_so(
     answer = await browser.post("/tasks/review/reservation", json={}, headers=headers)
     assert answer.status_code == 401
     assert KNOWN.find(SHOP)
+
+
+async def test_cookie_of_the_dashboard_is_none_of_the_api(api: ASGIApp) -> None:
+    found = KNOWN.find(SHOP)
+    assert found
+    for name, status in (("aioqless", 401), (COOKIE, 200)):  # whose secret is the same
+        sessions = Sessions(name, 60, "Lax", SECRET)
+        request = Request({"type": "http", "headers": [], "server": ("x", 80), "path": "/"})
+        header = sessions.cookie(sessions.begin("shop", found[1]), request)
+        browser = Browser(api)
+        browser.cookies.set(COOKIE, header.partition("=")[2].partition(";")[0])
+        assert (await browser.get("/tasks/review")).status_code == status
 
 
 async def test_api_without_routers_is_refused() -> None:

@@ -10,7 +10,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, TokensFile, Url
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, TokensFile, TrustedProxies, Url
 from aioqless.cli.partitions import check_one_partition
 from aioqless.client import Client
 from aioqless.runtime import log
@@ -50,14 +50,7 @@ def web(
             "others. Default: *=read.",
         ),
     ] = None,
-    trusted_proxies: Annotated[
-        str,
-        typer.Option(
-            envvar="AIOQLESS_WEB_TRUSTED_PROXIES",
-            help="Addresses or networks of reverse proxies whose X-Forwarded-For and "
-            "X-Forwarded-Proto, and whose --proxy-header, are trusted, separated by commas.",
-        ),
-    ] = "",
+    trusted_proxies: TrustedProxies = "",
     job_link: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,13 +65,14 @@ def web(
 ) -> None:
     """Serve the dashboard until SIGTERM or SIGINT. Without tokens, open the link that it prints."""
     from aioqless.contrib.dashboard.web_server import choose_identify, serve_dashboard
+    from aioqless.contrib.http.proxy_header import parse_peers
     from aioqless.contrib.http.uvicorn_server import Address
 
     log.write_to(level=log_level, as_json=log_json)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     address = Address(host, port, socket)
-    proxies = [each.strip() for each in trusted_proxies.split(",") if each.strip()]
+    proxies = parse_peers(trusted_proxies)
     identify, startup_token = choose_identify(address, tokens, proxy_header, proxies, role or ())
     links = {name: link for name, _, link in (each.partition("=") for each in job_link or ())}
 

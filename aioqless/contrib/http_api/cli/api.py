@@ -9,7 +9,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, TokensFile, Url
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, TokensFile, TrustedProxies, Url
 from aioqless.cli.partitions import check_one_partition
 from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
@@ -31,6 +31,7 @@ def api(
     tasks: Annotated[
         list[str] | None, typer.Option(metavar="QUEUE", help="Queue that people work on.")
     ] = None,
+    trusted_proxies: TrustedProxies = "",
     log_level: LogLevel = "info",
     log_json: LogJson = None,
     url: Url = None,
@@ -38,6 +39,7 @@ def api(
 ) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT."""
     from aioqless.contrib.http import Tokens, create_api
+    from aioqless.contrib.http.proxy_header import parse_peers
     from aioqless.contrib.http.tokens_source import VARIABLE, find_tokens
     from aioqless.contrib.http.uvicorn_server import Address, serve
     from aioqless.contrib.http_api import job_router
@@ -45,6 +47,7 @@ def api(
     from aioqless.contrib.human_tasks.api import task_router
 
     log.write_to(level=log_level, as_json=log_json)
+    proxies = parse_peers(trusted_proxies)
     found = find_tokens(tokens)
     if not found:
         raise ValueError(f"--tokens, or {VARIABLE}, must have a token: each request needs one")
@@ -58,6 +61,7 @@ def api(
             *([task_router({each: TaskQueue(client, each) for each in tasks})] if tasks else ()),
             identify=Tokens(found),
             secret=os.environ.get("AIOQLESS_WEB_SECRET", "").split() or None,
+            trusted_proxies=proxies,
             origins=origin or (),
         )
         log.log.info("redis.used", **client.endpoint)
