@@ -69,6 +69,8 @@ class Browser(httpx.AsyncClient):
         answer = await self.request(operation.method, operation.path, **options)
         assert answer.headers["content-security-policy"].startswith("default-src 'none'")
         assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in answer.headers
         assert answer.headers["content-type"] == "application/json"
         found = answer.json()
         return answer.status_code, found.get("code", "") if answer.status_code >= 400 else ""

@@ -7,7 +7,6 @@ import json
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-import httpx
 import pytest
 from starlette.types import ASGIApp
 
@@ -562,11 +561,3 @@ def test_what_can_not_be_served_is_refused(client: Client) -> None:
         )
     with pytest.raises(TypeError, match="partitions"):
         job_router(PartitionedClient("redis://localhost", partitions=4), jobs)
-
-
-async def test_every_response_has_security_headers(shop: Program, app: ASGIApp) -> None:
-    put: httpx.Response = await shop.ask_to_put("shop.greet", {"name": "Ada"})
-    for answer in (put, await shop.get("/none"), await Program(app, "").get("/jobs/a")):
-        assert answer.headers["cache-control"] == "no-store"
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert "access-control-allow-origin" not in answer.headers
