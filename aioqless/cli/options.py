@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,6 +38,22 @@ Partitions = Annotated[
     ),
 ]
 Port = Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)]
+TokensFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokens",
+        help="A TOML file with a table for each token; `aioqless token` makes one. "
+        "Default: AIOQLESS_TOKENS.",
+    ),
+]
+TrustedProxies = Annotated[
+    str,
+    typer.Option(
+        envvar="AIOQLESS_WEB_TRUSTED_PROXIES",
+        help="Addresses or networks of reverse proxies whose X-Forwarded-For, X-Forwarded-Proto "
+        "and --proxy-header are trusted, separated by commas.",
+    ),
+]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
 LogJson = Annotated[
     bool | None,

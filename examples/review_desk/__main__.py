@@ -31,11 +31,11 @@ def main() -> None:
     log.write_to(sys.stderr)
     # uvicorn raises the signal again after its graceful shutdown.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    startup_token = secrets.token_urlsafe(24)
+    link_token = secrets.token_urlsafe(24)
     listening = socket.create_server(("127.0.0.1", arguments.port))
-    print(f"Open http://127.0.0.1:{listening.getsockname()[1]}/?token={startup_token}", flush=True)
+    print(f"Open http://127.0.0.1:{listening.getsockname()[1]}/?token={link_token}", flush=True)
     config = uvicorn.Config(
-        application(startup_token, limit=arguments.limit), ws="none", timeout_graceful_shutdown=2
+        application(link_token, limit=arguments.limit), ws="none", timeout_graceful_shutdown=2
     )
     uvicorn.Server(config).run(sockets=[listening])
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -16,8 +18,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 import aioqless
+from aioqless.contrib.http import Identity, create_api
 from aioqless.contrib.human_tasks import ReservationPolicy, TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
 
 from . import jobs, library
 
@@ -31,7 +34,7 @@ HEADERS = {
 }
 
 
-def application(startup_token: str, *, limit: float = 90) -> Starlette:
+def application(link_token: str, *, limit: float = 90) -> Starlette:
     """Create the application; a person has `limit` seconds for an item."""
     client = aioqless.Client()
     desk = TaskQueue(
@@ -49,13 +52,25 @@ def application(startup_token: str, *, limit: float = 90) -> Starlette:
     routes = [
         Mount(
             "/people",
-            create_api({"docs": desk}, startup_token=startup_token, title="A desk for docstrings"),
+            create_api(
+                task_router({"docs": desk}),
+                identify=lambda request: identify(request, link_token),
+                title="A desk for docstrings",
+            ),
         ),
         Route("/progress", progress),
         Route("/", page),
         Mount("/static", _WithHeaders(StaticFiles(directory=STATIC))),
     ]
     return Starlette(routes=routes, lifespan=lifespan)
+
+
+def identify(request: Request, link_token: str) -> Identity | None:
+    """Return who has the printed link, under the name that they have chosen."""
+    sent = request.headers.get("x-link-token", "").encode()
+    if not hmac.compare_digest(sent, link_token.encode()):
+        return None
+    return Identity(unquote(request.headers.get("x-name", "")), may_reserve=["docs"])
 
 
 async def put_all(client: aioqless.Client) -> None:

@@ -35,7 +35,7 @@ QUEUES = (
 BROKEN = ("orders", "returns", "labels")  # queues whose second klass fails since the deploy
 BALLAST = 260_000_000  # bytes that the third worker has leaked by the end
 WORKERS = ("shop-1", "shop-2", "shop-3")
-TOKEN = "token-of-the-incidents"
+TOKEN = "token-of-the-incidents-that-are-staged"
 QUESTIONS = """
 a  Failures have doubled since a deploy. Which error of which klasses, since when? Retry only those
    of the last hour.

@@ -27,7 +27,7 @@ from aioqless.testing import server
 from aioqless.worker.run_counts import Series
 from tests.reported_runs import report_runs
 
-TOKEN = "what lets a measurement in"
+TOKEN = "what lets a measurement of pages in"
 PORTION = 5_000
 LOOK = ("/", "/queues", "/workers", "/jobs")  # pages that read all queues, workers or jobs
 _FILL = """

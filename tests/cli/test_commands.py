@@ -12,7 +12,8 @@ import pytest
 
 from aioqless import Client, Job, Key, NewJob, Settings, Worker, job
 from aioqless.cli import watch
-from aioqless.contrib.dashboard import Identity, Role, audit_log
+from aioqless.contrib.dashboard import audit_log
+from aioqless.contrib.http import Identity, Role
 from tests.cli.conftest import Aioqless
 from tests.conftest import Until
 
@@ -154,15 +155,6 @@ async def test_queues_prints_a_few_of_many_gaps(client: Client, cli: Aioqless) -
     lines = ended.err.splitlines()
     assert lines[0] == "8 jobs wait in q7, which no worker serves" and len(lines) == 6
     assert lines[5].startswith("3 more queues")
-
-
-async def test_password_is_not_asked_for_without_a_terminal(cli: Aioqless) -> None:
-    ended = await cli("web-user", "ada", in_namespace=False)
-    assert (ended.code, ended.out, ended.err) == (
-        1,
-        "",
-        "aioqless: there is no terminal to ask for the password: set AIOQLESS_WEB_PASSWORD\n",
-    )
 
 
 async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:

@@ -27,7 +27,7 @@ SERVES = {
     "tail",
     "top",
     "web",
-    "web-user",
+    "token",
     "worker",
 }  # commands that run until stopped, or beside Redis
 WAITS = {"--wait", "--help", "--url", "--namespace"}

@@ -81,7 +81,7 @@ async def test_action_of_the_recipe_works(client: Client, monkeypatch: pytest.Mo
     monkeypatch.setitem(ACTIONS, "track-next", Action(names["track_next"], "Track next"))
     jid = await client.queue("mail").put("app.jobs.greet")
     async with (
-        served(create_app(client, access=OPEN)) as site,
+        served(create_app(client, identify=OPEN)) as site,
         entered(site, headers={"Origin": site}) as http,
     ):
         assert f"Job {jid} is tracked." in await do(http, "track-next", queue="mail")

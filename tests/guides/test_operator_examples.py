@@ -9,11 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser
-from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.requests import HTTPConnection
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib import private_redis
@@ -31,6 +27,7 @@ ELSEWHERE = {
     "docs/lake-readers.md": "examples/test_lake_readers.py",
     "docs/spark-source.md": "contrib/lake/test_pages.py",
     "docs/flask.md": "contrib/flask/test_page.py",
+    "docs/dashboard.md": "contrib/dashboard/test_page.py",
     "docs/django.md": "contrib/django/test_page.py",
     "docs/embedding.md": "embedding/test_page.py",
     "docs/faq.md": "examples/test_coming_from.py",
@@ -77,31 +74,6 @@ def python(code: str, **variables: str) -> str:
         check=True,
         timeout=60,
     ).stdout
-
-
-async def test_mounted_dashboard_asks_the_app_who_the_user_is(client: Client) -> None:
-    names = await run_page(client, "dashboard.md")
-
-    class Staff(SimpleUser):
-        email = "ada@example.com"
-        is_staff = True
-
-    class Backend(AuthenticationBackend):
-        async def authenticate(
-            self, conn: HTTPConnection
-        ) -> tuple[AuthCredentials, SimpleUser] | None:
-            known = "authorization" in conn.headers
-            return (AuthCredentials(), Staff("ada")) if known else None
-
-    app = AuthenticationMiddleware(names["app"], backend=Backend())
-    transport = httpx.ASGITransport(app=app)
-    async with (
-        names["lifespan"](names["app"]),
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http,
-    ):
-        refused = await http.get("/jobs/")
-        shown = await http.get("/jobs/", headers={"authorization": "ada"})
-    assert (refused.status_code, shown.status_code) == (403, 200)
 
 
 async def test_encrypted_data_is_not_readable_in_redis(

@@ -104,7 +104,6 @@ PAGES = {
     "archive.md": Page(),
     "bulk-handlers.md": Page(EMBEDDINGS),
     "configuration.md": Page(),
-    "dashboard.md": Page(),
     "encryption.md": Page(KEY),
     "errors.md": Page(),
     "events.md": Page(GREET),

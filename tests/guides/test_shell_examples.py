@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib import private_redis
 from aioqless.contrib.durable.generated_commands import DurableCommands
+from aioqless.contrib.http import Token
 from aioqless.contrib.outbox import Outbox
 from tests.cli.conftest import Aioqless, Ended, aioqless, cli, environment
 from tests.pages import PAGES, command_lines, name_of
@@ -56,7 +57,6 @@ COMMANDS: Final = sorted({*LINES} - {*WORKERS, *SERVERS, *OF_PRIVATE_REDIS})
 VARIABLES: Final = (
     ("acl", "AIOQLESS_PASSWORD", "correct horse"),
     ("partitions", "AIOQLESS_PARTITIONS", "48"),
-    ("web-user", "AIOQLESS_WEB_PASSWORD", "correct horse"),
 )
 
 SERVES_MAIL = Settings(queues=["mail"])
@@ -109,7 +109,8 @@ async def words_of(line: str, folder: Path) -> list[str]:
     What would run until a signal ends after one round.
     """
     line = re.sub(r"(--health|--metrics) \d+", lambda found: f"{found[1]} {free_port()}", line)
-    words = shlex.split(line.replace("0.0.0.0", "127.0.0.1"))
+    line = line.replace("0.0.0.0", "127.0.0.1").replace("/run/aioqless", str(folder))
+    words = shlex.split(line)
     if words[0] == "outbox":
         words[1] = f"sqlite+aiosqlite:///{folder}/app.sqlite"
         engine = create_async_engine(words[1])
@@ -137,8 +138,8 @@ async def test_command_succeeds(
     async with AsyncExitStack() as stack:
         if "--wait" in words:
             await stack.enter_async_context(Worker(samples, [greet], settings=SERVES_MAIL))
-        # partitions can't be made of a namespace that has jobs; a user of the dashboard has none
-        in_namespace = words[0] not in ("acl", "partitions", "web-user")
+        # partitions can't be made of a namespace that has jobs; a token has none
+        in_namespace = words[0] not in ("acl", "partitions", "token")
         ended: Ended = await asyncio.wait_for(cli(*words, in_namespace=in_namespace), 60)
     assert ended.code == 0, ended.err
 
@@ -153,10 +154,10 @@ async def test_worker_runs_until_nothing_is_left(
 
 @pytest.mark.parametrize("line", SERVERS)
 async def test_server_starts(line: str, environment: dict[str, str], folder: Path) -> None:
-    from aioqless.contrib.dashboard.passwords import make_hash
-
-    (folder / "users.txt").write_text(f"ada admin {make_hash('correct horse')}\n")
-    (folder / "tokens.toml").write_text(f'[shop]\nsecret = "{"x" * 32}"\nmay_put = ["app.*"]\n')
+    hashed = Token("shop", "x" * 32).hashes[0]
+    (folder / "tokens.toml").write_text(
+        f'[shop]\nsecret = "{hashed}"\nrole = "admin"\nmay_put = ["app.*"]\n'
+    )
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "aioqless", *await words_of(line, folder)),
         cwd=folder,

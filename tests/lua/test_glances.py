@@ -6,7 +6,6 @@ import pytest
 
 from aioqless.client.job.summaries import FailureGroup
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
-from aioqless.contrib.http.generated_commands import HttpCommands
 from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
 from tests.lua.story import Story
 
@@ -193,20 +192,6 @@ async def test_logins_are_listed_separately_from_actions(story: Story) -> None:
         "refused",
     )
     assert await DashboardCommands(story.store).audit_log_logins(before=login["place"]) == []
-
-
-async def test_session_is_readable_until_it_is_deleted_or_expires(story: Story) -> None:
-    await HttpCommands(story.store).session_keep(id="a", proof="p", seconds=60)
-    await HttpCommands(story.store).session_keep(id="b", proof="q", seconds=0.5)
-    assert await HttpCommands(story.store).session_read(ids=["a", "none", "b"]) == [
-        "p",
-        False,
-        "q",
-    ]
-    assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:a") <= 60_000
-    assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:b") <= 1000
-    await HttpCommands(story.store).session_drop(id="a")
-    assert (await HttpCommands(story.store).session_read(ids=["a"])) == [False]
 
 
 async def test_glance_of_a_complete_job_has_its_last_run(story: Story) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.contrib.http.generated_commands import HttpCommands
 from aioqless.errors import InvalidArgument, WrongState
 from aioqless.store.command_header import command_names, read_command
 from tests.lua.story import Story
@@ -90,8 +89,6 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
         {"who": "ada", "act": "retry", "about": '{"jid":"bad"}', "outcome": "done"}),
     (("audit_log", "login"), {"who": "ada", "act": "log-in", "about": "{}", "outcome": "refused"}),
     (("mark",), {"text": "moved", "now": 10}),
-    (("session", "keep"), {"id": "new", "proof": "x", "seconds": 60}),
-    (("session", "drop"), {"id": "open"}),
     (("priority",), {"jid": "idle", "priority": -3}),
     (("tag", "add"), {"jid": "idle", "now": 10, "tags": ["y"]}),
     (("tag", "remove"), {"jid": "idle", "now": 10, "tags": ["x"]}),
@@ -156,7 +153,6 @@ async def filled_namespace(story: Story) -> Story:
     assert await story.pop(6, queue="other", worker="eve") == ["taken"]
     await story.change("DEL", "j:taken")  # by another client
     await story.fail("m0", 7)
-    await HttpCommands(story.store).session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
     await story.store.beat(worker="ann", now=5, process='{"id":"1","place":"p"}')
     return story

@@ -9,19 +9,20 @@ import pytest
 import uvicorn
 
 from aioqless import Client
-from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.http import create_api
 from aioqless.contrib.http.uvicorn_server import uvicorn_config
 from aioqless.contrib.human_tasks import TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
+from tests.contrib.dashboard.conftest import OPEN
 
-TOKEN = "what was printed at the start"
 SMUGGLED = b"GET /session HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def applications(client: Client) -> dict[str, Any]:
     return {
-        "dashboard": create_app(client, access=Access(startup_token=TOKEN)),
-        "human tasks": create_api({"mail": TaskQueue(client, "mail")}, startup_token=TOKEN),
+        "dashboard": create_app(client, identify=OPEN),
+        "human tasks": create_api(task_router({"mail": TaskQueue(client, "mail")}), identify=OPEN),
     }
 
 

@@ -1,9 +1,7 @@
 """A dashboard in the browser, served by `aioqless web` or mounted in another app (aioqless[web]).
 
-Users:
-    passwords.py             password hashes
-    access.py                Access: users and roles
-    login.py                 logging in and out
+Users, whom contrib/http identifies:
+    login.py                 logging in with a token, and out
     audit_log.py             which user did what
     generated_commands.py    its scripts, in lua/
     redaction.py             hides secrets in the data of jobs
@@ -34,7 +32,7 @@ Serving:
 from aioqless.errors import require_extra
 
 with require_extra("web"):
-    from aioqless.contrib.dashboard.access import Access, Identity, Role, User
     from aioqless.contrib.dashboard.app import create_app
+    from aioqless.contrib.dashboard.redaction import Privacy
 
-__all__ = ["Access", "Identity", "Role", "User", "create_app"]
+__all__ = ["Privacy", "create_app"]

@@ -16,11 +16,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from aioqless.client import REDIS_UNAVAILABLE, Client, acting_as
 from aioqless.contrib.dashboard import audit_log
-from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.dashboard import Dashboard
@@ -34,11 +32,25 @@ from aioqless.contrib.dashboard.middleware import (
 )
 from aioqless.contrib.dashboard.page_request import PageRequest, parse_parameters
 from aioqless.contrib.dashboard.pages import PAGES
+from aioqless.contrib.dashboard.redaction import Privacy
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.http import FramingMiddleware, Session
+from aioqless.contrib.http import (
+    FramingMiddleware,
+    Identification,
+    Identify,
+    Identity,
+    Role,
+    Session,
+    Sessions,
+    Tokens,
+)
+from aioqless.contrib.http.proxy_header import proxy_middleware
+from aioqless.contrib.http.tokens import LOCAL
 from aioqless.errors import AioqlessError, ScriptError
 from aioqless.handlers import Source
 
+COOKIE = "aioqless"
+SESSION_LIFETIME = 12 * 3600  # seconds
 MAX_MESSAGES = 5  # of a browser
 STATIC = Path(__file__).parent / "static"
 
@@ -46,8 +58,10 @@ STATIC = Path(__file__).parent / "static"
 def create_app(
     client: Client,
     *,
-    access: Access | None = None,
+    identify: Identify | None = None,
     secret: str | Sequence[str] | None = None,
+    trusted_proxies: Sequence[str] = (),
+    privacy: Privacy | None = None,
     job_links: Mapping[str, str] = MappingProxyType({}),
     handlers: Sequence[Source] = (),
     lake: str | None = None,
@@ -56,11 +70,15 @@ def create_app(
 
     Args:
         client: Must be connected by the caller before the first request.
-        access: Who may do what. Without it, only browsers on this machine that open the link with
-            the start-up token are let in; the link is logged as `web.token_created`.
+        identify: Returns who sent a request, None for no user: a function of yours, `Tokens` or
+            `ProxyHeader`. Without it, only browsers on this machine that open the link with the
+            start-up token are let in; the link is logged as `web.token_created`.
         secret: Signs sessions, at least 16 characters. Give the same one to several processes, or
             to one whose sessions should survive a restart. Of several, the first signs and all of
             them verify: that is how to rotate it.
+        trusted_proxies: Addresses or networks of reverse proxies whose X-Forwarded-For and
+            X-Forwarded-Proto are trusted; `unix` for a server that listens on a Unix socket.
+        privacy: What is not shown, and to whom.
         job_links: Links on the page of a job, by the name of an argument (`customer`, `order.id`),
             of `jid`, `klass`, `queue`, `worker`, `trace_id`, or of the job's context. `{value}`
             stands for the value: `{"customer": "https://crm.example/{value}"}`.
@@ -68,11 +86,21 @@ def create_app(
         lake: Folder or URL of a lake. The Jobs page finds jobs there that Redis no longer has; the
             extra `lake` must be installed.
 
+    Raises:
+        ValueError: A secret that is too short, a proxy that is no address, or an invalid link.
+
     Example:
-        app.mount("/jobs", create_app(client, access=Access(authenticate=who)))
+        app.mount("/jobs", create_app(client, identify=who))
     """
-    dashboard = Dashboard(client, access or Access(), secret, job_links, handlers, lake)
-    dashboard.log_token()
+    sessions = Sessions(COOKIE, SESSION_LIFETIME, "Lax", secret)
+    dashboard = Dashboard(
+        client,
+        Identification(Tokens.at_startup() if identify is None else identify, sessions),
+        privacy=privacy or Privacy(),
+        job_links=job_links,
+        handlers=handlers,
+        lake=lake,
+    )
     renderer = Renderer(PAGES)
     live = LiveUpdates(dashboard, renderer)
     endpoints, login = Endpoints(dashboard, renderer, live), Login(dashboard, renderer)
@@ -91,11 +119,11 @@ def create_app(
         Route("/logout", login.log_out, methods=["POST"]),
         Mount("/static", _Files(directory=STATIC)),
     ]
-    proxies = list(dashboard.access.trusted_proxies)
-    middleware = [Middleware(FramingMiddleware)]
-    if proxies:
-        middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
-    middleware.append(Middleware(AccessMiddleware, dashboard=dashboard, open_link=login.open_link))
+    middleware = [
+        Middleware(FramingMiddleware),
+        *proxy_middleware(trusted_proxies),
+        Middleware(AccessMiddleware, dashboard=dashboard, open_link=login.open_link),
+    ]
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
@@ -133,7 +161,7 @@ class Endpoints:
                 self._page_request(request, path_of(request), request.url.query),
                 browser=session.nonce,
             ),
-            self._dashboard.sessions.token(session),
+            self._dashboard.identification.sessions.token(session),
             self._dashboard.flash.pop(session.nonce, []),
         )
         return HTMLResponse(html.encode("utf-8", "replace"), status)
@@ -148,17 +176,17 @@ class Endpoints:
         if path not in PAGES:
             return PlainTextResponse("There is no such page.\n", 404)
         page, session = self._page_request(request, path, query), context_of(request).session
-        reader = session.nonce if self._dashboard.access.uses_startup_token else page.user.name
+        reader = session.nonce if page.user.name == LOCAL else page.user.name
         return LiveStream(self._personalize(self._live.follow(page, reader), session))
 
     async def _personalize(
         self, stream: AsyncGenerator[str, None], session: Session
     ) -> AsyncIterator[bytes]:
         """Insert a browser's token into a shared stream; end it when the session is over."""
-        token = self._dashboard.sessions.token(session)
+        token = self._dashboard.identification.sessions.token(session)
         try:
             async for message in stream:
-                if not await self._dashboard.is_still_open(session):
+                if not self._dashboard.identification.is_open(session):
                     return
                 yield self._renderer.insert_token(message, token).encode("utf-8", "replace")
         finally:

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.contrib.dashboard.access import Identity
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
+from aioqless.contrib.http import Identity
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
 from aioqless.validation import to_text
@@ -125,7 +125,7 @@ async def record(
 async def record_login(client: Client, user: str, action: str, address: str, outcome: str) -> None:
     """Record a login, a refused login, or a logout; a failure to record is logged."""
     if outcome == "refused":
-        log_refused_login(user, address, "wrong name, password or token")
+        log.warning("web.login_refused", user=user, client=address, why="wrong token")
     elif action == "log-in":
         log.info("web.logged_in", user=user, client=address)
     else:
@@ -142,8 +142,3 @@ async def _add(
     except (AioqlessError, *REDIS_UNAVAILABLE) as error:  # such as a Redis whose memory is full
         log.error("web.audit_failed", user=who, action=act, why=str(error))
     return ""
-
-
-def log_refused_login(user: str, address: str, why: str) -> None:
-    """Log a refused login."""
-    log.warning("web.login_refused", user=user, client=address, why=why)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard import audit_log
-from aioqless.contrib.dashboard.access import Identity
+from aioqless.contrib.http import Identity
 from aioqless.errors import AioqlessError
 from aioqless.runtime.tasks import cancel_and_wait
 

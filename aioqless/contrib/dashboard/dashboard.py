@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from aioqless.client import Client, Overview
 from aioqless.client.overview import OverviewReader
 from aioqless.client.workers import WorkerState
-from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.bulk_actions import BulkActions
-from aioqless.contrib.dashboard.redaction import Redaction
-from aioqless.contrib.http import BoundedDict, Session, Sessions
+from aioqless.contrib.dashboard.redaction import Privacy, Redaction
+from aioqless.contrib.http import BoundedDict, Identification
 from aioqless.handlers import Handler, Source, declared
-from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
 
-COOKIE = "aioqless"
-SESSION_LIFETIME = 12 * 3600  # seconds
-LOCAL = "local"  # the name of the user with the start-up token
 MAX_WORKER_STATES = 1000
 MAX_BROWSERS = 1000  # that have dismissed an alarm, or have messages to show
 MAX_CACHED, CACHED_FOR = 50, 10.0  # values, seconds
@@ -34,17 +29,18 @@ T = TypeVar("T")
 
 
 class Dashboard:
-    """Owns what requests share: sessions, flash messages, the overview and bulk actions.
+    """Owns what requests share: flash messages, the overview and bulk actions.
 
-    The arguments are those of `create_app`.
+    The arguments are those of `create_app`; `identification` is of its `identify`.
     """
 
     def __init__(
         self,
         client: Client,
-        access: Access,
-        secret: str | Sequence[str] | None,
-        job_links: Mapping[str, str],
+        identification: Identification,
+        *,
+        privacy: Privacy,
+        job_links: Mapping[str, str] = MappingProxyType({}),
         handlers: Sequence[Source] = (),
         lake: str | None = None,
     ) -> None:
@@ -52,15 +48,14 @@ class Dashboard:
             if not link.startswith(("https://", "http://")) or "{value}" not in link:
                 raise ValueError(f"the link of {name!r} must be an http(s) URL with {{value}}")
         self.client = client
-        self.access = access
+        self.identification = identification
+        self.data_for = privacy.data_for
         self.job_links = job_links
         self.lake = lake
         self.handlers = {each.klass: each for each in declared(Handler, handlers)}
-        self.startup_token = access.startup_token or secrets.token_urlsafe(24)
-        self.sessions = Sessions(client, COOKIE, SESSION_LIFETIME, secret)
         # kind (done or refused) and text of messages, by the browser whose next page shows them
         self.flash = BoundedDict[str, list[tuple[str, str]]](MAX_BROWSERS)
-        self.redaction = Redaction(access.redact)
+        self.redaction = Redaction(privacy.redact)
         self.overviews = OverviewReader(client)
         self.bulk_actions = BulkActions(client)
         self._cached = BoundedDict[object, asyncio.Task[Any]](MAX_CACHED)
@@ -95,44 +90,6 @@ class Dashboard:
         finally:
             asyncio.get_running_loop().call_later(kept, self._cached.pop, key, None)
         return value
-
-    def proof_of(self, name: str) -> str | None:
-        """Return the secret that a user's session depends on; None for an unknown user.
-
-        It is the hash of the password, or the start-up token.
-        """
-        if self.access.uses_startup_token:
-            return self.startup_token if name == LOCAL else None
-        user = self.access.users.get(name)
-        return user.password if user else None
-
-    async def find_user(self, session: Session) -> Identity | None:
-        """Return the user who is logged in with a session, if the session is open."""
-        proof = self.proof_of(session.name)
-        if proof is None or not await self.sessions.is_open(session, proof):
-            return None
-        if self.access.uses_startup_token:
-            return Identity(LOCAL, Role.ADMIN)
-        return Identity(session.name, self.access.users[session.name].role)
-
-    async def is_still_open(self, session: Session) -> bool:
-        """Return whether a live stream of a session may continue.
-
-        An app's own `authenticate` is asked again when the browser reconnects.
-        """
-        if self.access.authenticate:
-            return True
-        proof = self.proof_of(session.name)
-        return proof is not None and await self.sessions.is_still_open(session, proof)
-
-    def log_token(self) -> None:
-        """Log the link to a dashboard that generated its own start-up token."""
-        if self.access.uses_startup_token and self.access.startup_token is None:
-            log.warning(
-                "web.token_created",
-                link=f"/?token={self.startup_token}",
-                why="without users, only who has this link gets in",
-            )
 
     async def aclose(self) -> None:
         """Stop the reads and bulk actions that run in the background."""

@@ -2,14 +2,12 @@
 
 Each response carries headers that keep foreign scripts out. Browsers without a session are sent to
 the login page. A change must come from a page of this dashboard and carry the token of its browser.
-Without users, only this machine is served, under names that only this machine has, and there only
-browsers that opened the link with the start-up token: behind a reverse proxy, all clients seem to
-be on this machine.
+With a start-up link, only this machine is served, under names that only this machine has, and there
+only browsers that opened the link: behind a reverse proxy, all clients seem to be on this machine.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -20,16 +18,17 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aioqless.client import REDIS_UNAVAILABLE
-from aioqless.contrib.dashboard import audit_log
-from aioqless.contrib.dashboard.access import Identity
-from aioqless.contrib.dashboard.dashboard import COOKIE, SESSION_LIFETIME, Dashboard
+from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import address, parse_parameters
 from aioqless.contrib.http import (
+    Identity,
+    IdentityRefused,
+    Role,
     Session,
-    is_from_this_machine,
     is_of_same_origin,
     read_body,
 )
+from aioqless.contrib.http.proxy_header import client_of
 from aioqless.runtime.log import log
 
 MAX_FORM = 8 << 20  # bytes: 1 MiB of job data is longer when it is form-encoded
@@ -93,7 +92,8 @@ async def read_form(request: Request) -> dict[str, str]:
         form = parse_parameters(body.decode("ascii"))
     except ValueError:
         raise RequestRefused(400, "The form can't be read: it must be URL-encoded ASCII.") from None
-    if not context.dashboard.sessions.is_token(context.session, form.pop("token", "")):
+    sessions = context.dashboard.identification.sessions
+    if not sessions.is_token(context.session, form.pop("token", "")):
         raise RequestRefused(403, "This page has expired. Reload it and try again.")
     return form
 
@@ -116,11 +116,12 @@ class AccessMiddleware:
             return
         request = Request(scope)
         path = path_of(request)
-        known = self._dashboard.sessions.read(request.cookies.get(_cookie_name(request)))
-        session = known or self._dashboard.sessions.begin()
+        sessions = self._dashboard.identification.sessions
+        known = sessions.read(request)
+        session = known or sessions.begin()
         cookie = None
         if not known and not path.startswith("/static/"):
-            cookie = cookie_header(self._dashboard.sessions.cookie(session), request)
+            cookie = sessions.cookie(session, request)
         try:
             response = await self._check(request, path, session)
             secured = _secure(send, None if response else cookie)
@@ -131,23 +132,17 @@ class AccessMiddleware:
             await PlainTextResponse(text, 503, {"Retry-After": "3"})(
                 scope, receive, _secure(send, None)
             )
-        except RequestRefused as refused:
+        except (RequestRefused, IdentityRefused) as refused:
             log.warning(
                 "web.request_refused", why=str(refused), client=client_of(request), path=path
             )
-            await PlainTextResponse(f"{refused}\n", refused.status)(
+            await PlainTextResponse(f"{refused}\n", getattr(refused, "status", 403))(
                 scope, receive, _secure(send, None)
             )
 
     async def _check(self, request: Request, path: str, session: Session) -> Response | None:
         """Return None to admit a request, or the response; raise RequestRefused."""
-        access = self._dashboard.access
-        if access.uses_startup_token and not is_from_this_machine(request):
-            raise RequestRefused(
-                403,
-                "Without users, this dashboard serves only http://localhost on its own machine, "
-                "without a reverse proxy. Start it with --users to allow other clients.",
-            )
+        identification = self._dashboard.identification
         if request.method not in ("GET", "HEAD"):
             if request.method != "POST":
                 raise RequestRefused(405, "Method not allowed: use GET or POST.")
@@ -157,24 +152,19 @@ class AccessMiddleware:
                     "The Origin of this request does not match its Host. Behind a reverse proxy, "
                     "forward the Host header (nginx: proxy_set_header Host $http_host).",
                 )
-        user = await self._find_user(request, session)
+        user = await identification.find(request, session)
+        if user and user.role == Role.NONE:
+            user = None
         request.scope[SCOPE_KEY] = RequestContext(self._dashboard, session, user)
-        token = request.query_params.get("token")
-        if access.uses_startup_token and token and _is_opened_link(request):
+        tokens, token = identification.tokens, request.query_params.get("token")
+        if tokens and tokens.local and token and _is_opened_link(request):
             return await self._open_link(request, token, _address_without_token(request, path))
         if user is None and path != "/login" and not path.startswith("/static/"):
             return self._redirect_to_login(request, path)
         return None
 
-    async def _find_user(self, request: Request, session: Session) -> Identity | None:
-        authenticate = self._dashboard.access.authenticate
-        if authenticate is None:
-            return await self._dashboard.find_user(session)
-        user = authenticate(request)
-        return await user if inspect.isawaitable(user) else user
-
     def _redirect_to_login(self, request: Request, path: str) -> Response:
-        if self._dashboard.access.authenticate:
+        if self._dashboard.identification.tokens is None:
             raise RequestRefused(
                 403, "You need to sign in to this site, or permission to see this dashboard."
             )
@@ -182,32 +172,6 @@ class AccessMiddleware:
             raise RequestRefused(401, "Sign in first.")
         to = address("/login", to=_address_without_token(request, path))
         return RedirectResponse(request.scope.get("root_path", "") + to, 303)
-
-
-async def open_session(request: Request, name: str) -> str:
-    """Log a user in; return the header that sets the session's cookie."""
-    dashboard = context_of(request).dashboard
-    session = await dashboard.sessions.open(name, dashboard.proof_of(name) or "")
-    await audit_log.record_login(dashboard.client, name, "log-in", client_of(request), "done")
-    return cookie_header(dashboard.sessions.cookie(session), request)
-
-
-def client_of(request: Request) -> str:
-    """Return the address of a request's client; empty where it is unknown."""
-    return request.client.host if request.client else ""
-
-
-def cookie_header(value: str, request: Request, lifetime: float = SESSION_LIFETIME) -> str:
-    """Return a Set-Cookie header for this dashboard alone, out of reach of scripts."""
-    path = request.scope.get("root_path", "") or "/"
-    parts = [
-        f"{_cookie_name(request)}={value}",
-        f"Path={path}",
-        f"Max-Age={lifetime:.0f}",
-        "HttpOnly",
-        "SameSite=Lax",
-    ]
-    return "; ".join([*parts, "Secure"] if request.url.scheme == "https" else parts)
 
 
 def path_of(request: Request) -> str:
@@ -219,7 +183,7 @@ def path_of(request: Request) -> str:
 def _is_opened_link(request: Request) -> bool:
     """Return whether a user has opened a link.
 
-    What a website embeds is none: it could use up the attempts to log in.
+    What a website embeds is none: it could sign a browser in with a token of its own.
     """
     return request.method == "GET" and request.headers.get("sec-fetch-dest", "document") == (
         "document"
@@ -233,15 +197,6 @@ def _address_without_token(request: Request, path: str) -> str:
     except ValueError:
         parameters = {}
     return address(path, **{name: value for name, value in parameters.items() if name != "token"})
-
-
-def _cookie_name(request: Request) -> str:
-    """Return a cookie name with the port.
-
-    A cookie is sent to all ports of a host; dashboards there must not end each other's sessions.
-    """
-    port = request.headers.get("host", "").rpartition(":")[2]
-    return f"{COOKIE}-{port}" if port.isascii() and port.isdigit() else COOKIE
 
 
 def _secure(send: Send, cookie: str | None) -> Send:

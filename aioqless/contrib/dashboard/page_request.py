@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from aioqless.client import Client, Overview
-from aioqless.contrib.dashboard.access import Identity, Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
+from aioqless.contrib.http import Identity, Role
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class PageRequest:
     @property
     def sees_data(self) -> bool:
         """Whether the user may see the data of jobs."""
-        return self.user.role >= self.dashboard.access.data_for
+        return self.user.role >= self.dashboard.data_for
 
     @property
     def address(self) -> str:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import translate
 from itertools import chain, repeat
 from typing import Any
 
 import msgspec
 
+from aioqless.contrib.http import Role
+
+REDACTED_NAMES = (
+    "*password*", "*passwd*", "*secret*", "*token*", "*api_key*", "*apikey*",
+    "*authorization*", "*credential*", "*private_key*",
+)  # fmt: skip
 HIDDEN = "•••••"
 MAX_DEPTH = 200
 # characters of a value that is searched for in other strings; shorter ones occur anywhere
@@ -29,6 +36,20 @@ TOO_LONG = "(not shown: too long to hide the job's secrets in it)"
 _NAMED = re.compile(r"""(?<![\w-])([\w-]++)["']?+\s*+[:=]\s*+(?:(?i:bearer|basic)\s++)?""")
 _VALUE = re.compile(r"""(["']?)(?:(?<=")[^"\n]*+"?+|(?<=')[^'\n]*+'?+|[^\s,;&)}\]]++)""")
 _URL_PASSWORD = re.compile(r"(?P<before>://[^\s/:@]*+:)[^\s/@]++(?=@)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """What the dashboard does not show.
+
+    Attributes:
+        data_for: The lowest role that sees the data of jobs.
+        redact: Patterns of names whose values are hidden from everybody, at any depth of job data
+            and in strings about a job, such as the message of a failure.
+    """
+
+    data_for: Role = Role.OPERATE
+    redact: Sequence[str] = REDACTED_NAMES
 
 
 class Redaction:

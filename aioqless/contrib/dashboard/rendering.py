@@ -16,9 +16,9 @@ from markupsafe import Markup, escape
 from aioqless.cli.presentation.formatting import format_duration, last_line, pluralize
 from aioqless.client.job.state import explain_failure
 from aioqless.contrib.dashboard import charts, formatting
-from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.actions import action_name
 from aioqless.contrib.dashboard.page_request import Page, PageRequest, View, address
+from aioqless.contrib.http import Role
 from aioqless.errors import InvalidArgument, NoSuchJob
 from aioqless.validation import plain
 
@@ -164,6 +164,5 @@ def _context(page: Page, request: PageRequest, token: str) -> dict[str, Any]:
         "bulk_actions": dashboard.bulk_actions,
         "redaction": dashboard.redaction,
         "now": time.time(),
-        "can_log_out": dashboard.access.authenticate is None,
-        "uses_startup_token": dashboard.access.uses_startup_token,
+        "can_log_out": dashboard.identification.tokens is not None,
     }

@@ -3,74 +3,93 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from aioqless.client import Client
-from aioqless.contrib.dashboard import Access, User, create_app, passwords
-from aioqless.contrib.dashboard.access import parse_role, read_users
-from aioqless.contrib.http import is_loopback
-from aioqless.contrib.http.uvicorn_server import serve
+from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.http import Identify, ProxyHeader, Role, Tokens, is_loopback
+from aioqless.contrib.http.identity import parse_role
+from aioqless.contrib.http.proxy_header import EVERYONE, UNIX
+from aioqless.contrib.http.tokens import make_secret
+from aioqless.contrib.http.tokens_source import find_tokens
+from aioqless.contrib.http.uvicorn_server import Address, serve
 from aioqless.runtime.log import log
 
 
-def read_access(host: str, users: Path | None, proxies: str) -> Access:
-    """Return who may use a dashboard, as the command line and the environment say.
+def choose_identify(
+    address: Address,
+    tokens_file: Path | None,
+    header: str | None,
+    proxies: Sequence[str],
+    roles: Sequence[str],
+) -> tuple[Identify, str]:
+    """Return who says who users are, and the token of the start-up link, if it is one.
+
+    Args:
+        address: Where the dashboard listens.
+        tokens_file: The file of tokens; the environment may have tokens instead.
+        header: The header in which proxies name users.
+        proxies: Addresses of the proxies; those that reach a Unix socket are one.
+        roles: Roles of the users that proxies name, as `name=role`.
 
     Raises:
-        ValueError: Unreadable users, an unknown proxy, or an address other than loopback without
-            users.
+        ValueError: Unreadable tokens, a wrong proxy or role, options that exclude each other, or
+            an address other than loopback without tokens and header.
+        AioqlessError: The file of tokens can't be read.
     """
-    if users is not None:
-        try:
-            access = Access.of_file(users)
-        except OSError as error:
-            raise ValueError(f"--users {users}: {error.strerror}") from None
-    elif text := os.environ.get("AIOQLESS_WEB_USERS"):
-        access = Access(users=read_users(text.splitlines(), "AIOQLESS_WEB_USERS"))
-    elif not is_loopback(host):
+    tokens = find_tokens(tokens_file)
+    if roles and not header:
+        raise ValueError("--role is for users of --proxy-header: tokens have roles of their own")
+    if header:
+        if tokens:
+            raise ValueError("give tokens or --proxy-header, not both")
+        pairs = [each.partition("=") for each in roles or [f"{EVERYONE}=read"]]
+        known = {name: parse_role(role) for name, _, role in pairs}
+        peers = [UNIX] if address.path else proxies
+        return ProxyHeader(header=header, peers=peers, roles=known), ""
+    if tokens:
+        if all(each.role == Role.NONE for each in tokens):
+            raise ValueError(
+                "none of the tokens has a role in the dashboard: make one by `aioqless token NAME "
+                "--role admin`"
+            )
+        return Tokens(tokens), ""
+    if address.path or not is_loopback(address.host):
         raise ValueError(
-            f"--host {host} lets others in: give the dashboard users by --users FILE "
-            "(`aioqless web-user NAME` prints a line for it), or let it listen on 127.0.0.1"
+            f"{address} lets others in: give the dashboard --tokens (`aioqless token NAME` makes "
+            "one) or the --proxy-header of a proxy that authenticates users, or let it listen on "
+            "127.0.0.1"
         )
-    else:
-        token = os.environ.get("AIOQLESS_WEB_TOKEN") or secrets.token_urlsafe(24)
-        access = Access(startup_token=token)
-    trusted = tuple(each.strip() for each in proxies.split(",") if each.strip())
-    return replace(access, trusted_proxies=trusted)
+    secret = os.environ.get("AIOQLESS_WEB_TOKEN") or make_secret()
+    return Tokens.at_startup(secret), secret
 
 
 async def serve_dashboard(
     client: Client,
-    host: str,
-    port: int,
-    access: Access,
+    address: Address,
+    identify: Identify,
+    startup_token: str,
     *,
+    trusted_proxies: Sequence[str],
     modules: Sequence[str],
     job_links: Mapping[str, str],
 ) -> None:
     """Serve until a signal; raise AioqlessError when the address is not available."""
     app = create_app(
         client,
-        access=access,
+        identify=identify,
         secret=os.environ.get("AIOQLESS_WEB_SECRET", "").split() or None,
+        trusted_proxies=[*trusted_proxies, *([UNIX] if address.path else ())],
         job_links=job_links,
         handlers=modules,
         lake=os.environ.get("AIOQLESS_LAKE") or None,
     )
 
     def announce(url: str) -> None:
-        log.info("web.started", url=url, users=len(access.users))
-        if access.startup_token:
+        log.info("web.started", url=url)
+        if startup_token:
             # for the operator's terminal: others may read the log
-            print(f"Open {url}/?token={access.startup_token}", flush=True)
+            print(f"Open {url}/?token={startup_token}", flush=True)
 
-    await serve(app, host, port, announce)
-
-
-def user_line(name: str, role: str, password: str) -> str:
-    """Return a line for a file of users; raise ValueError."""
-    user = User(name, parse_role(role), passwords.make_hash(password))
-    return f"{user.name} {user.role.name.lower()} {user.password}"
+    await serve(app, address, announce)

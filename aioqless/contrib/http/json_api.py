@@ -16,8 +16,11 @@ from starlette.routing import BaseRoute
 
 from aioqless import errors, validation
 from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.contrib.http.identity import IdentityRefused
+from aioqless.contrib.http.origin_checks import is_of_same_origin
 from aioqless.contrib.http.request_body import read_body
 from aioqless.contrib.http.request_framing import FramingMiddleware
+from aioqless.contrib.http.tokens import bearer_of
 
 JSON = "application/json"
 MAX_BODY = 2 << 20  # bytes: an answer may be as large as the data of a job
@@ -38,6 +41,12 @@ class Error(msgspec.Struct, omit_defaults=True):
     code: str
     message: str
     by: str | None = None
+
+
+class JobStatus(msgspec.Struct):
+    """The job's state."""
+
+    state: str
 
 
 class RequestRefused(Exception):
@@ -96,6 +105,8 @@ def checked(
             return await endpoint(request)
         except RequestRefused as refused:
             return _error(refused)
+        except IdentityRefused as refused:
+            return _error(RequestRefused(403, "sender", str(refused)))
         except (errors.AioqlessError, ValueError, *REDIS_UNAVAILABLE) as error:
             return _error(refuse(error))
 
@@ -106,6 +117,16 @@ def check_content_type(request: Request) -> None:
     """Refuse a body that isn't declared as JSON: forms of other websites can't be."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise RequestRefused(415, "type", f"Send changes as {JSON}.")
+
+
+def check_origin(request: Request) -> None:
+    """Refuse a change that a page of another origin sends without a token in a header.
+
+    Only pages of the origins that `create_api` names may send such a header. Clients that are not
+    browsers send no origin, and have no cookie but their own.
+    """
+    if bearer_of(request) is None and is_of_same_origin(request) is False:
+        raise RequestRefused(403, "origin", "Changes must come from a page of the same origin.")
 
 
 async def read_json(request: Request, type_: Any = Any) -> Any:

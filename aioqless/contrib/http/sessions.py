@@ -1,8 +1,7 @@
-"""Browser sessions: a signed cookie, a CSRF token, and a record in Redis after a login."""
+"""Sessions of browsers: a signed cookie and a CSRF token."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import secrets
 import time
@@ -11,15 +10,13 @@ from dataclasses import dataclass
 
 import msgspec
 from itsdangerous import BadData, Signer, URLSafeSerializer
+from starlette.requests import Request
 
-from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.http.bounded_dict import BoundedDict
-from aioqless.contrib.http.generated_commands import HttpCommands
 
 MIN_SECRET_LENGTH = 16
 CLOCK_SKEW = 60  # seconds by which another process' clock may be ahead
-RECHECK_INTERVAL = 5.0  # seconds for which an open stream trusts the last check of its session
-MAX_CACHED = 1000
+MAX_ENDED = 10_000
 _HMAC = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
@@ -27,27 +24,27 @@ _HMAC = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 class Session:
     """A browser: an unguessable number, its user, and when the session began.
 
-    `name` is empty before a login; `began` is in seconds since 1970.
+    `name` is empty before a browser has signed in; `proof` stands for the secret of the token that
+    it traded; `began` is in seconds since 1970.
     """
 
     nonce: str
     name: str
+    proof: str
     began: int
 
 
 class Sessions:
-    """Owns the keys that sign cookies, and a cache of the records of open sessions.
+    """Owns the keys that sign cookies, and the sessions that were ended in this process.
 
-    The keys are not in Redis, so that write access to Redis is no way to log in. The record of an
-    open session is, so that a logout ends the session in every process. The record is bound to a
-    proof, such as the hash of the user's password: a changed password ends the session. The
-    cookie's name is part of what is signed, so that a signature for one purpose is of no use for
-    another.
+    Nothing is stored: a session ends after its lifetime, with the token that was traded for it,
+    and in this process when its user signs out. The cookie's name is part of what is signed, so
+    that a signature for one purpose is of no use for another.
 
     Args:
-        client: Keeps the records.
         cookie: The cookie's name.
         lifetime: Seconds after which a session ends.
+        same_site: `Lax`, or `Strict` if no link of another site leads to a page.
         secret: Signs cookies; the first of several signs, and all of them verify, so that keys can
             be rotated. Default: a random key that ends with the process.
 
@@ -56,7 +53,7 @@ class Sessions:
     """
 
     def __init__(
-        self, client: Client, cookie: str, lifetime: int, secret: str | Sequence[str] | None = None
+        self, cookie: str, lifetime: int, same_site: str, secret: str | Sequence[str] | None = None
     ) -> None:
         keys = [secret] if isinstance(secret, str) else list(secret or [secrets.token_hex(32)])
         if any(len(key) < MIN_SECRET_LENGTH for key in keys):
@@ -64,87 +61,58 @@ class Sessions:
                 "each secret that signs sessions must have at least "
                 f"{MIN_SECRET_LENGTH} characters: `secrets.token_hex(32)` makes a good one"
             )
-        self.lifetime = lifetime
-        self._client = client
+        self.keys = keys
+        self._lifetime = lifetime
         self._cookie = cookie
+        self._same_site = same_site
         self._cookies = URLSafeSerializer(keys[::-1], salt=f"{cookie} session", signer_kwargs=_HMAC)
         self._tokens = Signer(
             keys[::-1], salt=f"{cookie} token", key_derivation="hmac", digest_method=hashlib.sha256
         )
-        # by the record's id: its proof, and when Redis confirmed it
-        self._confirmed = BoundedDict[str, tuple[str, float]](MAX_CACHED)
-        self._checking = asyncio.Lock()
+        self._ended = BoundedDict[str, None](MAX_ENDED)
 
-    def begin(self, name: str = "") -> Session:
-        """Return a new session without a record."""
-        return Session(secrets.token_urlsafe(18), name, int(time.time()))
+    def begin(self, name: str = "", proof: str = "") -> Session:
+        """Return a new session.
 
-    async def open(self, name: str, proof: str) -> Session:
-        """Return a new session of a user, and record it.
-
-        It never takes over the nonce from before the login, which others may know.
+        It never takes over the nonce from before a browser signed in, which others may know.
         """
-        session = self.begin(name)
-        await self._commands.session_keep(
-            id=self._id(session), proof=digest(proof), seconds=self.lifetime
-        )
-        return session
+        return Session(secrets.token_urlsafe(18), name, proof, int(time.time()))
 
-    async def is_open(self, session: Session, proof: str) -> bool:
-        """Return whether the session has a record with this proof.
+    def end(self, session: Session) -> None:
+        """Let the cookie open nothing any more in this process."""
+        self._ended[session.nonce] = None
 
-        While Redis is unavailable, its last answer counts: no page shows anything without Redis.
-        """
-        id_, expected = self._id(session), digest(proof)
+    def is_over(self, session: Session) -> bool:
+        """Return whether a session has ended or is too old."""
+        age = time.time() - session.began
+        return session.nonce in self._ended or not -CLOCK_SKEW <= age < self._lifetime
+
+    def read(self, request: Request) -> Session | None:
+        """Return the session of a request's cookie, if it is ours and not over."""
         try:
-            (found,) = await self._commands.session_read(ids=[id_])
-        except REDIS_UNAVAILABLE:
-            if self._confirmed.get(id_, ("", 0.0))[0] == expected:
-                return True
-            raise
-        self._remember(id_, expected if found == expected else None)
-        return bool(found == expected)
-
-    async def is_still_open(self, session: Session, proof: str) -> bool:
-        """Return the same for an open stream, at most `RECHECK_INTERVAL` seconds late.
-
-        All sessions are looked up in one call.
-        """
-        id_, expected = self._id(session), digest(proof)
-        async with self._checking:
-            if self._confirmed.get(id_, ("", 0.0))[1] < time.monotonic() - RECHECK_INTERVAL:
-                if id_ not in self._confirmed:
-                    self._confirmed[id_] = expected, 0.0
-                proofs = {each: proof for each, (proof, _) in self._confirmed.items()}
-                try:
-                    found = await self._commands.session_read(ids=list(proofs))
-                except REDIS_UNAVAILABLE:
-                    return True  # the page shows the outage
-                for (each, proof_), current in zip(proofs.items(), found, strict=True):
-                    self._remember(each, proof_ if current == proof_ else None)
-        return self._confirmed.get(id_, ("", 0.0))[0] == expected
-
-    async def end(self, session: Session) -> None:
-        """Delete the record: the cookie opens nothing any more, in any process."""
-        await self._commands.session_drop(id=self._id(session))
-        self._confirmed.pop(self._id(session), None)
-
-    def cookie(self, session: Session) -> str:
-        """Return the cookie of a session, for `read`."""
-        return str(self._cookies.dumps([session.nonce, session.name, session.began]))
-
-    def read(self, cookie: str | None) -> Session | None:
-        """Return the session of a cookie; None for one that is not ours or too old.
-
-        It may have been ended: see `is_open`.
-        """
-        try:
-            session = Session(
-                *msgspec.convert(self._cookies.loads(cookie or ""), tuple[str, str, int])
-            )
+            values = self._cookies.loads(request.cookies.get(self._name(request), ""))
+            session = Session(*msgspec.convert(values, tuple[str, str, str, int]))
         except (BadData, ValueError):
             return None
-        return session if -CLOCK_SKEW <= time.time() - session.began < self.lifetime else None
+        return None if self.is_over(session) else session
+
+    def cookie(self, session: Session | None, request: Request) -> str:
+        """Return a Set-Cookie header for this application alone, out of reach of scripts.
+
+        Without a session it deletes the cookie.
+        """
+        value, lifetime = "", 0
+        if session:
+            values = [session.nonce, session.name, session.proof, session.began]
+            value, lifetime = str(self._cookies.dumps(values)), self._lifetime
+        parts = [
+            f"{self._name(request)}={value}",
+            f"Path={request.scope.get('root_path', '') or '/'}",
+            f"Max-Age={lifetime}",
+            "HttpOnly",
+            f"SameSite={self._same_site}",
+        ]
+        return "; ".join([*parts, "Secure"] if request.url.scheme == "https" else parts)
 
     def token(self, session: Session) -> str:
         """Return the CSRF token of a browser."""
@@ -156,25 +124,17 @@ class Sessions:
 
     def sign(self, text: str) -> str:
         """Return what differs for any other string, and reveals nothing about this one."""
-        return self._tokens.get_signature(f"text {digest(text)}".encode()).decode()
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._tokens.get_signature(f"text {digest}".encode()).decode()
 
-    @property
-    def _commands(self) -> HttpCommands:
-        return HttpCommands(self._client.internals.store)
+    def _name(self, request: Request) -> str:
+        """Return the cookie's name with the port.
+
+        A cookie is sent to all ports of a host; applications there must not end each other's
+        sessions.
+        """
+        port = request.headers.get("host", "").rpartition(":")[2]
+        return f"{self._cookie}-{port}" if port.isascii() and port.isdigit() else self._cookie
 
     def _signed_text(self, session: Session) -> bytes:
         return f"{session.nonce} {session.name}".encode("utf-8", "replace")
-
-    def _id(self, session: Session) -> str:
-        return digest(f"{self._cookie} {session.nonce}")
-
-    def _remember(self, id_: str, proof: str | None) -> None:
-        if proof is None:
-            self._confirmed.pop(id_, None)
-        else:
-            self._confirmed[id_] = proof, time.monotonic()
-
-
-def digest(text: str) -> str:
-    """Return a digest that stands for a string in Redis, where many may read."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
+import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from aioqless.cli.open_file_limit import open_file_limit
 from aioqless.cli.signal_handlers import stop_on_signals
@@ -18,24 +22,79 @@ with require_extra("web"):
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
-async def serve(app: ASGIApp, host: str, port: int, announce: Callable[[str], None]) -> None:
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens: a host and a port, or else a Unix socket."""
+
+    host: str
+    port: int
+    path: Path | None = None
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"--socket {self.path}"
+        return f"--host {self.host}"
+
+    def listen(self) -> tuple[socket.socket, str]:
+        """Return the listening socket, and its URL or path.
+
+        A Unix socket is open to the user and group of the process.
+
+        Raises:
+            AioqlessError: The address is not available.
+        """
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        try:
+            if self.path:
+                shown = str(self.path)
+                return _listen_on_path(shown), f"unix:{shown}"
+            shown = f"{shown}:{self.port}"
+            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            listening = socket.create_server((self.host, self.port), family=family, backlog=512)
+        except OSError as error:
+            raise AioqlessError(f"{shown} can't be served: {error.strerror}") from None
+        return listening, f"http://{shown.rpartition(':')[0]}:{listening.getsockname()[1]}"
+
+
+def _listen_on_path(path: str) -> socket.socket:
+    """Return a Unix socket that listens at a path, where no other server may listen."""
+    with socket.socket(socket.AF_UNIX) as other, suppress(FileNotFoundError):
+        try:
+            other.connect(path)
+        except ConnectionRefusedError:  # left by a server that was killed
+            Path(path).unlink()
+        else:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    listening = socket.socket(socket.AF_UNIX)
+    mask = os.umask(0o117)
+    try:
+        listening.bind(path)
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.umask(mask)
+    listening.listen(512)
+    return listening
+
+
+async def serve(app: ASGIApp, address: Address, announce: Callable[[str], None]) -> None:
     """Serve until a signal; call `announce` with the URL when connections are accepted.
 
     Raises:
         AioqlessError: The address is not available.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    shown = f"[{host}]" if ":" in host else host
-    try:
-        listening = socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:
-        raise AioqlessError(f"{shown}:{port} can't be served: {error.strerror}") from None
-    announce(f"http://{shown}:{listening.getsockname()[1]}")
+    listening, url = address.listen()
+    announce(url)
     server = Server(uvicorn_config(app))
     stop_on_signals(server.stop)
     # what is loaded by now stays; a full collection of it would delay a request by 30 ms
     gc.freeze()
-    await server.serve(sockets=[listening])
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        if address.path:
+            address.path.unlink(missing_ok=True)
 
 
 def uvicorn_config(app: ASGIApp) -> uvicorn.Config:

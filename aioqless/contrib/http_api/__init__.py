@@ -1,18 +1,17 @@
 """Jobs over HTTP, for programs in other languages and for browsers (`pip install "aioqless[web]"`).
 
-tokens.py          Token, Tokens, Grant    who may put and see which jobs
+grant.py           Grant                   who may put and see which jobs
 schemas.py         types of requests and responses
 handler_types.py   HandlerTypes            the types that a handler adds to these
-job_request.py     JobRequest              one request: its token, body, query and key
+job_request.py     JobRequest              one request on jobs
 operations.py      OPERATIONS              what clients can request
-app.py             create_api              the application, and its OpenAPI description
+job_router.py      job_router              all of them, for `aioqless.contrib.http.create_api`
 cli/               the command `aioqless api`
 """
 
 from aioqless.errors import require_extra
 
 with require_extra("web"):
-    from aioqless.contrib.http_api.app import create_api
-    from aioqless.contrib.http_api.tokens import Token
+    from aioqless.contrib.http_api.job_router import job_router
 
-__all__ = ["Token", "create_api"]
+__all__ = ["job_router"]

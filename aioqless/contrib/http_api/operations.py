@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Iterable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from aioqless.client import Client
@@ -19,7 +20,8 @@ from aioqless.client.new_job import NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.workflows import group
 from aioqless.contrib.http import openapi
-from aioqless.contrib.http.json_api import RequestRefused
+from aioqless.contrib.http.json_api import JobStatus, RequestRefused
+from aioqless.contrib.http.router import Operation
 from aioqless.contrib.http_api.handler_types import data_type, name_handlers, result_type
 from aioqless.contrib.http_api.job_request import BODY_DIGEST, JobRequest
 from aioqless.contrib.http_api.schemas import (
@@ -28,7 +30,6 @@ from aioqless.contrib.http_api.schemas import (
     IssuedToken,
     JobInfo,
     JobPage,
-    JobStatus,
     NewToken,
     OutputItem,
     OutputPage,
@@ -36,6 +37,7 @@ from aioqless.contrib.http_api.schemas import (
     Put,
     PutMany,
     PutQuery,
+    SetName,
     Signal,
     WaitQuery,
     failure_of,
@@ -48,16 +50,6 @@ from aioqless.handlers import Handler
 
 JOBS_PER_PAGE = 100
 MAX_ITEMS = 1_000  # of an output
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operation(openapi.Operation):
-    """An operation, and the function that performs it."""
-
-    perform: Callable[[JobRequest], Coroutine[Any, Any, Any]]
-    accepts: Any = None  # the type that a body is read as; default: that of `body`
-    query: Any = None
-    takes_key: bool = False
 
 
 # Put
@@ -154,7 +146,7 @@ async def find(request: JobRequest) -> JobPage:
     """Find jobs that the token sees, a portion per request."""
     query: FindQuery = request.query
     jobs, grant = request.client.jobs, request.grant
-    if grant.claims:  # a search costs, and its cursor may name jobs of others
+    if grant.is_browser:  # a search costs, and its cursor may name jobs of others
         raise RequestRefused(403, "klass", "A browser's token lists no jobs.")
     given = ((name, getattr(query, name)) for name in ("klass", "tag", "state"))
     words = tuple(Condition(name, (Text(text),)) for name, text in given if text is not UNSET)
@@ -261,16 +253,18 @@ async def set_cancel(request: JobRequest) -> JobSetStatus:
 async def issue_token(request: JobRequest) -> IssuedToken:
     """Issue a token for a browser, which may do no more than this one."""
     grant, wanted = request.grant, request.body
-    if grant.claims:
+    if grant.is_browser:
         raise RequestRefused(403, "klass", "A browser's token issues no others.")
     for jid in wanted.jids:
         await replace(request, path={"jid": jid}).job()
-    token = grant.token.issue(may_put=wanted.may_put, jids=wanted.jids, seconds=wanted.seconds)
+    token = request.identification.issue(
+        grant.identity, wanted.may_put, wanted.jids, wanted.seconds
+    )
     return IssuedToken(token, wanted.seconds)
 
 
 JOB, SET = "/jobs/{jid}", "/sets/{name}"
-OPERATIONS = (
+OPERATIONS: tuple[Operation[JobRequest], ...] = (
     Operation(
         method="GET", path="/jobs", name="find_jobs", summary="Find jobs by klass or tag",
         answer=JobPage, perform=find, query=FindQuery,
@@ -318,9 +312,9 @@ OPERATIONS = (
 )  # fmt: skip
 
 
-def operations_of(handlers: Iterable[Handler]) -> list[Operation]:
+def operations_of(handlers: Iterable[Handler]) -> list[Operation[JobRequest]]:
     """Return all operations: those of each handler, and the ones for all jobs."""
-    found: list[Operation] = []
+    found: list[Operation[JobRequest]] = []
     for name, handler in name_handlers(handlers).items():
         data, answer = data_type(name, handler), result_type(name, handler)
         path, title = f"/klasses/{handler.klass}", handler.klass
@@ -344,4 +338,11 @@ def operations_of(handlers: Iterable[Handler]) -> list[Operation]:
                 perform=partial(result, handler, answer), query=WaitQuery,
             ),
         ]  # fmt: skip
-    return [*found, *OPERATIONS]
+    return [replace(each, parameter=_parameter) for each in (*found, *OPERATIONS)]
+
+
+def _parameter(name: str) -> openapi.Schema:
+    """Return the schema of a parameter of a path."""
+    if name == "name":
+        return msgspec.json.schema(SetName)
+    return {"type": "string", "minLength": 1, "maxLength": 512}

@@ -11,7 +11,7 @@ from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.client.job.state import JobState
 from aioqless.client.job.summaries import JobSummary
-from aioqless.contrib.http_api.tokens import MAX_JIDS, MAX_LIFETIME
+from aioqless.contrib.http.tokens import MAX_JIDS, MAX_LIFETIME
 from aioqless.errors import JobFailed
 
 MAX_WAIT = 60  # seconds
@@ -136,12 +136,6 @@ class JobPage(msgspec.Struct, omit_defaults=True):
     cursor: str | UnsetType = UNSET
 
 
-class JobStatus(msgspec.Struct):
-    """The job's state."""
-
-    state: str
-
-
 class OutputItem(msgspec.Struct, omit_defaults=True):
     """A value, a restart (discard the values before it), or the number of missing values."""
 
@@ -156,12 +150,6 @@ class OutputPage(msgspec.Struct, omit_defaults=True):
     items: list[OutputItem]
     ended: bool
     after: str | UnsetType = UNSET
-
-
-class Health(msgspec.Struct):
-    """Redis answers."""
-
-    redis: bool
 
 
 def info_of(job: Job | JobSummary) -> JobInfo:

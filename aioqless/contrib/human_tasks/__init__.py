@@ -5,7 +5,7 @@ reservation.py  Reservation  a job that a person holds: extend, hand over, skip,
 task_status.py  TaskStatus   what became of a job that a person held
 person.py       Person       a name and a session
 generated_commands.py        the scripts in lua/
-api/            create_api   the same over HTTP, in JSON (aioqless[web])
+api/            task_router  the same over HTTP, in JSON (aioqless[web])
 """
 
 from aioqless.contrib.human_tasks.person import Person

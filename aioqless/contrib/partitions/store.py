@@ -38,9 +38,9 @@ Named: TypeAlias = dict[str, Any]  # the arguments of a command
 MOST_PER_CALL = 1000  # items of a page
 
 # What a namespace has once is in the first partition: remote commands to workers and their
-# answers; of extensions the log of user actions, sessions, marks of people.
+# answers; of extensions the log of user actions, deploy marks.
 _IN_FIRST = "remote_"
-_EXTENSIONS_IN_FIRST = ("audit_log", "session", "mark")
+_EXTENSIONS_IN_FIRST = ("audit_log", "mark")
 _EXTENSIONS_OF_JOBS = ("emit_end", "output", "signal", "steps")  # whose first argument is a jid
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
 _STEP = 1 << 32  # between the offsets of two partitions

@@ -1,10 +1,10 @@
 // The API of one task queue: sessions, the tab, and requests that may be sent again.
 
 const BASE = "/people";
-const QUEUE = `${BASE}/queues/docs`;
+const QUEUE = `${BASE}/tasks/docs`;
 const PATIENCE = [300, 1000, 3000, 8000];
 
-const STARTUP_TOKEN = new URLSearchParams(location.search).get("token"); // only who has the link that was printed may sign in
+const LINK_TOKEN = new URLSearchParams(location.search).get("token") || ""; // only who has the link that was printed is let in
 
 let token = null;
 let tab = null;
@@ -48,7 +48,8 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // An answer, asked for again while there is none. What is sent again has the same key, so it isn't done twice.
 async function call(method, path, body) {
-  const headers = { "X-Tab": tab, "Idempotency-Key": crypto.randomUUID() };
+  const headers = { "X-Tab": tab, "Idempotency-Key": crypto.randomUUID(), "X-Link-Token": LINK_TOKEN };
+  headers["X-Name"] = encodeURIComponent(localStorage.getItem("name") || "");
   if (method !== "GET") headers["Content-Type"] = "application/json";
   if (token) headers["X-Token"] = token;
   for (let attempt = 0; ; attempt++) {
@@ -75,8 +76,15 @@ async function session(method, body) {
 }
 
 export const who = () => session("GET");
-export const signIn = (name) => session("POST", { name, startup_token: STARTUP_TOKEN });
-export const signOut = () => session("DELETE");
+export const signIn = (name) => {
+  localStorage.setItem("name", name);
+  return session("POST", {});
+};
+export const signOut = () => {
+  const signedOut = session("DELETE");
+  localStorage.removeItem("name");
+  return signedOut;
+};
 export const counts = () => call("GET", QUEUE);
 export const current = () => call("GET", `${QUEUE}/reservation`);
 export const reserve = (again) => call("POST", `${QUEUE}/reservation`, { again });

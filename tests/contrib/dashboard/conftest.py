@@ -17,12 +17,14 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from starlette.applications import Starlette
 
 from aioqless import Client, Settings, Worker
-from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.http import Identify, Identity, Role, Tokens
 from tests.contrib.dashboard import jobs
 
 QUEUES = ("billing", "ledger", "mail", "pictures", "stock", "reports")
-TOKEN = "what was printed at the start"
-OPEN = Access(startup_token=TOKEN)
+TOKEN = "what was printed when the dashboard started"
+OPEN = Tokens.at_startup(TOKEN)
+READER: Identify = lambda _: Identity("rita", Role.READ)  # noqa: E731
 ENTER = "/?" + urlencode({"token": TOKEN})
 expect.set_options(timeout=60_000)
 
@@ -82,7 +84,7 @@ async def browsing(chromium: str, **options: Any) -> AsyncIterator[Browser]:
 @pytest.fixture
 async def app(client: Client) -> Starlette:
     """Return a dashboard without users."""
-    return create_app(client, access=OPEN)
+    return create_app(client, identify=OPEN)
 
 
 @pytest.fixture

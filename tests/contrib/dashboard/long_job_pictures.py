@@ -41,7 +41,7 @@ async def main() -> None:
     with server() as url:
         async with (
             aioqless.Client(url) as client,
-            served(create_app(client, access=OPEN)) as address,
+            served(create_app(client, identify=OPEN)) as address,
             browsing(find("chromium") or "chromium") as browser,
         ):
             page = await browser.new_page(color_scheme="light", **VIEW)

@@ -30,7 +30,7 @@ async def main() -> None:
         async with (
             Client(url) as client,
             worked(client),
-            served(create_app(client, access=OPEN)) as address,
+            served(create_app(client, identify=OPEN)) as address,
             browsing(find("chromium") or "chromium") as browser,
         ):
             await put_day(client)

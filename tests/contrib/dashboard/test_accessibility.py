@@ -8,9 +8,8 @@ from playwright.async_api import Browser, Page, expect
 
 from aioqless import Client
 from aioqless.contrib.dashboard import create_app
-from aioqless.contrib.dashboard.access import Access
 from tests.contrib.dashboard.conftest import browser_context, served
-from tests.contrib.dashboard.test_access import PASSWORD, USERS
+from tests.contrib.dashboard.test_access import SECRETS, USERS
 from tests.contrib.dashboard.test_investigation import report
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
 from tests.reported_runs import run_values
@@ -125,7 +124,7 @@ async def test_texts_of_the_dependency_graph_fit_into_their_boxes(
 
 async def test_layout_is_stable_between_pages(browser: Browser, client: Client) -> None:
     async with (
-        served(create_app(client, access=Access(users=USERS))) as address,
+        served(create_app(client, identify=USERS)) as address,
         await browser.new_context(base_url=address) as context,
     ):
         page = await context.new_page()
@@ -136,8 +135,7 @@ async def test_layout_is_stable_between_pages(browser: Browser, client: Client) 
         )
         left, right = await page.locator(".login").evaluate(form)
         assert left == pytest.approx(right, abs=1), "it isn't in the middle"
-        await page.get_by_label("Name").fill("otto")
-        await page.get_by_label("Password").fill(PASSWORD)
+        await page.get_by_label("Token").fill(SECRETS["otto"])
         await page.get_by_role("button", name="Sign in").click()
         await expect(page.locator("#live")).to_be_visible()
         place = "who => document.body.clientWidth - who.getBoundingClientRect().right"

@@ -23,7 +23,7 @@ from aioqless.contrib.dashboard.pages.overview import ALARM_FOR, MAX_QUEUES, fin
 from aioqless.errors import NoSuchWorker
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
-from tests.contrib.dashboard.conftest import entered, worked
+from tests.contrib.dashboard.conftest import OPEN, entered, worked
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
@@ -115,7 +115,7 @@ async def test_queue_without_workers_raises_an_alarm_at_any_place_of_the_list(
     namespace = client.namespace
     async with (
         Client(redis_url, namespace=namespace, clock=lambda: begun) as earlier,
-        client_of(create_app(client)) as http,
+        client_of(create_app(client, identify=OPEN)) as http,
     ):
         async with worked(client, queues=("mail",)):
             await earlier.queue("unserved").put("Greet", {})
@@ -136,7 +136,7 @@ async def test_limited_queue_names_its_limit_and_asks_for_no_worker(
     await client.config.set("mail-rate-limit", "1/3600")
     async with (
         Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier,
-        client_of(create_app(client)) as http,
+        client_of(create_app(client, identify=OPEN)) as http,
     ):
         for _ in range(3):
             await earlier.queue("mail").put("Greet", {})

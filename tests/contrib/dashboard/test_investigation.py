@@ -16,13 +16,14 @@ import pytest
 from starlette.applications import Starlette
 
 from aioqless import Client, Job, Key, Limit, NewJob, chain, group, job
-from aioqless.contrib.dashboard import Access, Identity, Role, create_app, dashboard
+from aioqless.contrib.dashboard import Privacy, create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
 from aioqless.contrib.dashboard.pages import failures
+from aioqless.contrib.http import Identification, Identity, Role, Sessions
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
-from tests.contrib.dashboard.conftest import OPEN, worked
+from tests.contrib.dashboard.conftest import OPEN, READER, worked
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 from tests.reported_runs import report_runs, run_values
@@ -149,8 +150,7 @@ async def test_limit_that_holds_a_job_back_is_shown_without_hidden_values(client
     jids = {*await mail.put_many([NewJob("Greet", data, limits=limits) for _ in range(2)])}
     (running,) = await mail.pop(2)
     (held,) = jids - {running.jid}
-    access = Access(authenticate=lambda _: Identity("ann", role))
-    async with client_of(create_app(client, access=access)) as http:
+    async with client_of(create_app(client, identify=lambda _: Identity("ann", role))) as http:
         page = html.unescape((await http.get(f"/job?jid={held}")).text)
         assert 'limit of key Greet:["acme", "•••••"]: 1 of 1 at a time run' in page
         role = Role.READ
@@ -189,8 +189,7 @@ async def test_queue_shows_how_full_limits_by_key_are_without_hidden_values(
         [NewJob("Rest", {}, delay=9, limits=limits[:1]) for _ in range(300)]
     )
     assert "the fullest of at least" in (await http.get("/queue?name=mail&tab=scheduled")).text
-    reader = Access(authenticate=lambda _: Identity("rita", Role.READ))
-    async with client_of(create_app(client, access=reader)) as http:
+    async with client_of(create_app(client, identify=READER)) as http:
         assert "Greet:[•••••]" in (await http.get("/queue?name=mail")).text
 
 
@@ -208,8 +207,7 @@ async def test_arguments_in_keys_and_tenants_are_hidden_as_data_is(
     paths = ["/queue?name=mail", "/queue?name=mail&tab=tenants", *(f"/job?jid={j}" for j in jids)]
     pages = "".join([(await http.get(path)).text for path in paths])
     assert len(jids) == 2 and "hunter2" not in pages and "ada-4711" in pages
-    reader = Access(authenticate=lambda _: Identity("rita", Role.READ))
-    async with client_of(create_app(client, access=reader)) as http:
+    async with client_of(create_app(client, identify=READER)) as http:
         pages = "".join([(await http.get(path)).text for path in paths])
     assert "hunter2" not in pages and "4711" not in pages
     assert "customer=•••••" in pages and "Greet:[•••••]" in pages
@@ -288,7 +286,7 @@ async def test_job_links_are_filled_with_escaped_values_and_never_with_secrets(
     trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
     trace["token"] = "of-the-context"
     jid = await client.queue("mail").put("Greet", data, context=trace)
-    async with client_of(create_app(client, access=OPEN, job_links=links)) as http:
+    async with client_of(create_app(client, identify=OPEN, job_links=links)) as http:
         page = (await http.get(f"/job?jid={jid}")).text
     assert 'href="https://crm.example/a%20b%2Fc"' in page and f"?q={jid}" in page
     assert "traces.example/4bf92f3577b34da6a3ce929d0e0e4736" in page and "x.example" not in page
@@ -406,7 +404,7 @@ async def test_schedule_lists_its_runs_with_times_and_states(
 
 
 async def test_new_job_is_put_by_a_form_of_its_handler_and_checked(client: Client) -> None:
-    async with client_of(create_app(client, access=OPEN, handlers=[jobs])) as http:
+    async with client_of(create_app(client, identify=OPEN, handlers=[jobs])) as http:
         page = (await http.get("/new-job?klass=shop.pictures.resize")).text
         assert "path: str<input" in page and "width: int = 100<input" in page
         form = {"klass": "shop.pictures.resize", "arg-path": "42", "queue": "pictures"}
@@ -427,7 +425,7 @@ def join(job: Job, parts: list[object]) -> None: ...
 
 async def test_deeply_nested_value_of_a_new_job_is_refused(client: Client) -> None:
     form = {"klass": "shop.join", "queue": "pictures", "arg-parts": "[" * 3000}
-    async with client_of(create_app(client, access=OPEN, handlers=[join])) as http:
+    async with client_of(create_app(client, identify=OPEN, handlers=[join])) as http:
         assert "parts must be list[object]" in await do(http, "put", **form)
 
 
@@ -455,7 +453,7 @@ async def test_klass_is_compared_before_and_after_the_last_deploy(
     assert "No runs in this time" in (await http.get("/class?name=shop.load")).text
     await report(client, 3000, "1.4.1", run_values(100, failures=1))
     await report(client, 1500, "1.4.2", run_values(50, failures=10))
-    async with client_of(create_app(client, access=OPEN)) as http:
+    async with client_of(create_app(client, identify=OPEN)) as http:
         page = (await http.get("/class?name=shop.load&hours=1")).text
         rows = {
             label: re.findall(r"<td[^>]*>([\d,]+)<", row)
@@ -504,7 +502,9 @@ async def test_viewers_share_a_read_which_is_dropped_when_it_expires(
             raise OSError("no Redis")
         return found
 
-    shared = dashboard.Dashboard(client, OPEN, None, {})
+    shared = dashboard.Dashboard(
+        client, Identification(OPEN, Sessions("", 9, "Lax")), privacy=Privacy()
+    )
     first, *others = [asyncio.create_task(shared.cached("runs", read)) for _ in range(10)]
     await begun.wait()
     first.cancel()  # its viewer has left

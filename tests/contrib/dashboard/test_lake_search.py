@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.app import create_app
+from aioqless.contrib.http import Identify, Identity, Role
 from tests.contrib.dashboard.test_access import client_of
 
 pytest.importorskip("deltalake")
 
-OPEN = Access(authenticate=lambda _: Identity("ann", Role.ADMIN))
+OPEN: Identify = lambda _: Identity("ann", Role.ADMIN)  # noqa: E731
 
 
 async def test_search_continues_in_the_lake_day_by_day(client: Client, tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ async def test_search_continues_in_the_lake_day_by_day(client: Client, tmp_path:
         event("old", run(0, 1, 2), id="1-0", data=secret, **of),
         event("new", run(86_400, 86_401, 86_402), id="2-0", date=date(2026, 11, 22), **of),
     )
-    app = create_app(client, access=OPEN, lake=str(tmp_path / "lake"))
+    app = create_app(client, identify=OPEN, lake=str(tmp_path / "lake"))
     async with client_of(app) as http:
         page = (await http.get("/jobs?filter=customer:4711")).text
         while following := re.search(
@@ -45,7 +45,7 @@ async def test_search_continues_in_the_lake_day_by_day(client: Client, tmp_path:
         assert "api_token is hidden" in page
         page = (await http.get("/jobs?filter=x&day=yesterday")).text
         assert "can’t be searched" in page  # noqa: RUF001
-    async with client_of(create_app(client, access=OPEN, lake=str(tmp_path / "none"))) as http:
+    async with client_of(create_app(client, identify=OPEN, lake=str(tmp_path / "none"))) as http:
         assert "there is no lake" in (await http.get("/jobs?filter=x&day=latest")).text
-    async with client_of(create_app(client, access=OPEN)) as http:
+    async with client_of(create_app(client, identify=OPEN)) as http:
         assert "Search the lake" not in (await http.get("/jobs?filter=x")).text

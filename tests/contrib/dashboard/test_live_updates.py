@@ -17,7 +17,7 @@ from playwright.async_api import Browser, Page, expect
 from starlette.applications import Starlette
 
 from aioqless import Client
-from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.live_updates import MAX_STREAMS_PER_READER, Topic
 from aioqless.contrib.dashboard.page_request import PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
@@ -208,7 +208,7 @@ async def test_badge_says_when_updates_are_late_or_refused(
 
 
 async def test_stream_ends_when_its_user_logs_out(client: Client) -> None:
-    async with client_of(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, identify=USERS)) as http:
         await log_in(http, "ada")
         async with stream(http, "/queue?name=mail") as contents:
             await anext(contents)
@@ -219,7 +219,7 @@ async def test_stream_ends_when_its_user_logs_out(client: Client) -> None:
 
 async def test_stopping_server_ends_its_streams(client: Client) -> None:
     async with AsyncExitStack() as stack:
-        async with served(create_app(client, access=OPEN)) as address:
+        async with served(create_app(client, identify=OPEN)) as address:
             http = await stack.enter_async_context(entered(address))
             contents = await stack.enter_async_context(stream(http, "/"))
             await anext(contents)
@@ -248,7 +248,7 @@ async def test_input_open_sections_and_focus_survive_updates(page: Page, client:
 async def test_page_shows_an_outage_and_recovers(browser: Browser, own_server: OwnServer) -> None:
     async with (
         Client(own_server.url) as client,
-        served(create_app(client, access=OPEN)) as address,
+        served(create_app(client, identify=OPEN)) as address,
         browser_context(browser, address) as context,
     ):
         page = await context.new_page()
@@ -280,7 +280,7 @@ async def test_links_and_buttons_work_without_javascript(  # type: ignore[no-unt
 async def test_live_pages_leave_half_of_the_process_to_requests(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, spent = create_app(client, access=OPEN), []
+    app, spent = create_app(client, identify=OPEN), []
 
     async def render(_renderer: Renderer, request: PageRequest) -> str:
         began = time.process_time()

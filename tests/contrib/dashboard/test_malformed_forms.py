@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from aioqless import Client, Job, job
-from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from tests.contrib.dashboard.conftest import OPEN
@@ -127,8 +127,8 @@ async def test_refused_filter_is_not_recorded(http: httpx.AsyncClient, client: C
 
 
 async def test_form_of_anybody_is_small(client: Client) -> None:
-    async with client_of(create_app(client, access=Access(users=USERS))) as http:
-        form = {"token": await token(http, "/login"), "name": "ada", "password": "x" * 20_000}
+    async with client_of(create_app(client, identify=USERS)) as http:
+        form = {"token": await token(http, "/login"), "secret": "x" * 20_000}
         answer = await http.post("/login", data=form)
         assert answer.status_code == 413 and "larger than 16 KiB" in answer.text
 
@@ -138,7 +138,7 @@ async def test_data_in_a_refused_form_or_a_signal_is_in_no_log(
 ) -> None:
     caplog.set_level(logging.INFO)
     jid = await client.queue("desk").put("Refund", {})
-    async with client_of(create_app(client, access=OPEN, handlers=[pay, order])) as http:
+    async with client_of(create_app(client, identify=OPEN, handlers=[pay, order])) as http:
         await do(http, "put", klass="Pay", **{"arg-amount": "hunter2"})
         await do(http, "put", klass="Order", data='{"number": "hunter2"}')
         await do(http, "signal", jid=jid, name="approval", data='"hunter2"')

@@ -12,8 +12,9 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from aioqless import Client, NewJob
-from aioqless.contrib.dashboard import Identity, Role, audit_log
+from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.actions import ACTIONS, action_name
+from aioqless.contrib.http import Identity, Role
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import browser_context
 from tests.contrib.dashboard.steps import do, token

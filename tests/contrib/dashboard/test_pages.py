@@ -20,6 +20,7 @@ from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.redaction import HIDDEN
 from aioqless.contrib.human_tasks import TaskQueue
+from tests.contrib.dashboard.conftest import OPEN
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 from tests.reported_runs import report_runs
@@ -107,7 +108,7 @@ async def test_saved_data_leaves_a_scheduled_job_as_it_is(client: Client) -> Non
     options: dict[str, Any] = {"delay": 600, "expires_in": 900, "priority": 2, "tags": ["x"]}
     jid = await mail.put("Greet", {"to": "ada"}, unique=("to",), **options)
     (before,) = await client.jobs.multiget(jid)
-    async with client_of(create_app(client)) as http:
+    async with client_of(create_app(client, identify=OPEN)) as http:
         said = await do(http, "put-again", jid=jid, how="same", data='{"to": "bob"}')
     assert said.startswith("done:"), said
     (after,) = await client.jobs.multiget(jid)
@@ -121,7 +122,7 @@ async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client
     mail = client.queue("mail")
     limits: dict[str, Any] = {"limit_key": ("to",), "max_concurrency": 1, "fair_by": ("to",)}
     jid = await mail.put("Greet", {"to": "ada"}, unique=("to",), **limits)
-    async with client_of(create_app(client)) as http:
+    async with client_of(create_app(client, identify=OPEN)) as http:
         same = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada"}')
         assert "has the unique key" in same
         await do(http, "put-again", jid=jid, how="new", data='{"to": "bob"}')
@@ -136,7 +137,7 @@ async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client
 async def test_copy_of_a_debounced_job_leaves_that_as_it_is(client: Client) -> None:
     options: dict[str, Any] = {"unique": ("to",), "debounce": 600}
     jid = await client.queue("mail").put("Greet", {"to": "ada", "n": 1}, **options)
-    async with client_of(create_app(client)) as http:
+    async with client_of(create_app(client, identify=OPEN)) as http:
         said = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada", "n": 2}')
     assert "no other one was enqueued" in said
     assert (await client.jobs.multiget(jid))[0].data == {"to": "ada", "n": 1}
@@ -151,7 +152,7 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str, client: Clien
         await client.queue("held").pause()
         await client.queue("other").put("Greet", {})
         await client.queue("other").pop(worker="ann")
-        async with client_of(create_app(client)) as http:
+        async with client_of(create_app(client, identify=OPEN)) as http:
             overview = (await http.get("/")).text
             assert (
                 "no worker takes them: mail." in overview
@@ -277,7 +278,7 @@ async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
     begun = time.time() - 1000
     async with (
         Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier,
-        client_of(create_app(client)) as http,
+        client_of(create_app(client, identify=OPEN)) as http,
     ):
         for jid in ("poison", "stuck"):
             await earlier.queue(jid).put("Greet", {}, jid=jid, retries=0)

@@ -15,6 +15,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from aioqless.contrib.http import Role, Token, Tokens
+from aioqless.contrib.http.tokens import read_tokens
+
+HASHED = f'[ada]\nsecret = "{Token("ada", "x" * 32).hashes[0]}"\nrole = "admin"\n'
+
 
 def start(*options: str, **environment: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "aioqless", *options]
@@ -46,18 +51,58 @@ def test_server_runs_until_sigterm_and_closes_open_streams(
     assert process.returncode == 0 and "Traceback" not in rest
 
 
-def test_address_other_than_loopback_requires_users(redis_url: str, tmp_path: Path) -> None:
-    process = start("web", "--host", "0.0.0.0", "--url", redis_url)
-    assert (
-        "lets others in: give the dashboard users" in process.communicate(timeout=60)[1]
-        and process.returncode == 2
-    )
-    (tmp_path / "users").write_text("ada admin\n")
-    process = start("web", "--users", str(tmp_path / "users"), "--url", redis_url)
-    assert (
-        "line 1: must be: name role hash" in process.communicate(timeout=60)[1]
-        and process.returncode == 2
-    )
+@pytest.mark.parametrize(
+    ("options", "tokens", "said"),
+    [
+        (["--host", "0.0.0.0"], "", "lets others in: give the dashboard --tokens"),
+        (["--socket", "web.sock"], "", "lets others in: give the dashboard --tokens"),
+        (
+            ["--host", "0.0.0.0", "--proxy-header", "X-User"],
+            "",
+            "needs the addresses of the proxies",
+        ),
+        (["--proxy-header", "X-User"], HASHED, "not both"),
+        (["--proxy-header", "X-User", "--trusted-proxies", "proxy"], "", "must be an address"),
+        (["--role", "ada=admin"], "", "--role is for users of --proxy-header"),
+        (["--trusted-proxies", "*"], "", "must be an address"),
+        ([], HASHED.replace("admin", "boss"), "role 'boss' must be"),
+        ([], HASHED.replace("admin", "none"), "none of the tokens has a role"),
+        ([], f'[ada]\nsecret = "{"x" * 40}"', "the secret of ada must be its hash"),
+        (["--tokens", "/nowhere/tokens"], "", "/nowhere/tokens: No such file"),
+    ],
+)
+def test_insecure_settings_are_refused_at_the_start(
+    redis_url: str, options: list[str], tokens: str, said: str
+) -> None:
+    process = start("web", *options, "--port", "0", "--url", redis_url, AIOQLESS_TOKENS=tokens)
+    assert said in process.communicate(timeout=60)[1]
+    assert process.returncode
+
+
+def test_unix_socket_is_served_to_a_proxy_that_names_users(redis_url: str, tmp_path: Path) -> None:
+    path = tmp_path / "web.sock"
+    with socket.socket(socket.AF_UNIX) as left:  # by a server that was killed
+        left.bind(str(path))
+    options = ("--proxy-header", "X-User", "--role", "ada=admin", "--url", redis_url)
+    process = start("web", "--socket", str(path), *options)
+    with ExitStack() as stack:
+        stack.callback(process.communicate)
+        stack.callback(process.terminate)
+        for line in process.stderr or ():
+            if "startup complete" in line:
+                break
+        assert path.stat().st_mode & 0o777 == 0o660
+        transport = httpx.HTTPTransport(uds=str(path))
+        http = stack.enter_context(httpx.Client(transport=transport, base_url="http://web"))
+        assert http.get("/queues").status_code == 403
+        assert http.get("/audit-log", headers={"X-User": "eve"}).status_code == 403
+        assert http.get("/audit-log", headers={"X-User": "ada"}).status_code == 200
+        assert "Secure" in http.get("/", headers={"X-Forwarded-Proto": "https"}).headers.get(
+            "set-cookie", "Secure"
+        )
+        again = start("web", "--socket", str(path), *options)
+        assert "Address already in use" in again.communicate(timeout=60)[1] and again.returncode
+    assert process.returncode == 0 and not path.exists()
 
 
 def test_port_in_use_is_refused_in_a_line(redis_url: str) -> None:
@@ -69,22 +114,21 @@ def test_port_in_use_is_refused_in_a_line(redis_url: str) -> None:
     assert process.returncode == 1 and "Traceback" not in told
 
 
-def test_printed_line_of_a_user_is_accepted() -> None:
-    from aioqless.contrib.dashboard.access import Role, read_users
-    from aioqless.contrib.dashboard.passwords import verify
-
-    line, told = start(
-        "web-user", "ada", "--role", "admin", AIOQLESS_WEB_PASSWORD="correct horse"
-    ).communicate(timeout=60)
-    assert told == ""
-    ada = read_users([line], "here")["ada"]
-    assert (
-        ada.role is Role.ADMIN
-        and verify("correct horse", ada.password)
-        and not verify("wrong one", ada.password)
+def test_printed_token_is_accepted() -> None:
+    table, told = start("token", "ada", "--role", "admin", "--may-put", "app.*").communicate(
+        timeout=60
     )
-    refused = start("web-user", "ada", AIOQLESS_WEB_PASSWORD="short").communicate(timeout=60)[1]
-    assert "8 characters at least" in refused
+    secret = told.rpartition(" ")[2].strip()
+    (token,) = read_tokens(table, "here")
+    assert (token.name, token.role, token.may_put) == ("ada", Role.ADMIN, ["app.*"])
+    found = Tokens([token]).find(secret)
+    assert found and found[0] == token and secret not in table
+    for options, said in (
+        ("a-b", "letters, digits"),
+        ("ada --role boss", "must be none"),
+    ):
+        refused = start("token", *options.split())
+        assert said in refused.communicate(timeout=60)[1] and refused.returncode
 
 
 def starts_of_requests(port: int | None) -> tuple[bytes, ...]:

@@ -13,11 +13,12 @@ import pytest
 import uvicorn
 
 from aioqless import Client
-from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
+from aioqless.contrib.http import create_api
 from aioqless.contrib.http.uvicorn_server import TimedProtocol, uvicorn_config
 from aioqless.contrib.human_tasks import TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
 from tests.contrib.dashboard.steps import token
 from tests.contrib.dashboard.test_access import USERS, log_in
@@ -65,7 +66,7 @@ async def visitor(address: str) -> AsyncIterator[httpx.AsyncClient]:
 async def test_proxy_without_headers_requires_the_token(
     nginx_program: str, client: Client, tmp_path: Path
 ) -> None:
-    async with served(create_app(client, access=OPEN)) as site:
+    async with served(create_app(client, identify=OPEN)) as site:
         with behind_nginx(nginx_program, site, tmp_path) as proxy:
             async with visitor(proxy) as http:
                 for headers in (
@@ -86,19 +87,19 @@ async def test_human_tasks_behind_a_proxy_without_headers_require_the_token(
     nginx_program: str, client: Client, tmp_path: Path
 ) -> None:
     async with served(
-        create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN)
+        create_api(task_router({"review": TaskQueue(client, "review")}), identify=OPEN)
     ) as site:
         with behind_nginx(nginx_program, site, tmp_path) as proxy:
             async with visitor(proxy) as http:
-                assert (await http.post("/session", json={"name": "Eve"})).status_code == 403
-                assert (await http.get("/queues/review")).status_code == 401
+                assert (await http.post("/session", json={})).status_code == 401
+                assert (await http.get("/tasks/review")).status_code == 401
 
 
 async def test_documented_proxy_headers_allow_login(
     nginx_program: str, client: Client, tmp_path: Path
 ) -> None:
-    access = Access(users=USERS, trusted_proxies=("127.0.0.1",))
-    async with served(create_app(client, access=access)) as site:
+    app = create_app(client, identify=USERS, trusted_proxies=["127.0.0.1"])
+    async with served(app) as site:
         with behind_nginx(nginx_program, site, tmp_path, DOCUMENTED) as proxy:
             async with visitor(proxy) as http:
                 http.headers.update({"Origin": proxy, "X-Forwarded-For": "10.9.8.7"})
@@ -164,7 +165,7 @@ async def test_stream_outlasts_the_request_timeout(client: Client) -> None:
 @asynccontextmanager
 async def serving(client: Client) -> AsyncIterator[int]:
     """Serve the dashboard as the command line does, with shorter timeouts."""
-    config = uvicorn_config(create_app(client, access=OPEN))
+    config = uvicorn_config(create_app(client, identify=OPEN))
     assert config.http is TimedProtocol
     config.http, config.host, config.port = Impatient, "127.0.0.1", 0
     server = uvicorn.Server(config)

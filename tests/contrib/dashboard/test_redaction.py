@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard import Privacy, create_app
 from aioqless.contrib.dashboard.redaction import (
     HIDDEN,
     MAX_INDENTATION,
@@ -32,7 +32,7 @@ from tests.contrib.dashboard.conftest import OPEN, entered
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
-RULES = Redaction(Access().redact)
+RULES = Redaction(Privacy().redact)
 HARMLESS = [
     "KeyError: 'token'",
     "the token is too old",
@@ -182,7 +182,7 @@ async def test_message_of_a_list_hides_secrets_of_long_and_of_encrypted_data(
         await client.queue("mail").put("Send", data)
         (job,) = await client.queue("mail").pop()
         await job.fail("Traceback:\nOSError: hunter2 isn't right", group="mail-OSError")
-        async with client_of(create_app(client, access=OPEN)) as http:
+        async with client_of(create_app(client, identify=OPEN)) as http:
             for path in ("/", "/failures", "/failures?by=group", "/group?name=mail-OSError"):
                 page = (await http.get(path)).text
                 assert f"OSError: {HIDDEN} isn&#39;t right" in page, path

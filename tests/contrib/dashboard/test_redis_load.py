@@ -60,7 +60,7 @@ async def follow(http: httpx.AsyncClient, at: str, shown: list[str]) -> None:
 async def test_pause_after_each_live_page_pays_for_its_commands(
     client: Client, until: Until
 ) -> None:
-    app = create_app(client, access=OPEN)
+    app = create_app(client, identify=OPEN)
     live, dashboard = app.state.live, app.state.dashboard
     costly = []
     async with served(app) as site, entered(site) as http:
@@ -87,7 +87,7 @@ async def test_pause_after_each_live_page_pays_for_its_commands(
 async def test_streams_of_one_page_share_its_reading(
     client: Client, monkeypatch: pytest.MonkeyPatch, until: Until
 ) -> None:
-    app, shown = create_app(client, access=OPEN), list[str]()
+    app, shown = create_app(client, identify=OPEN), list[str]()
     monkeypatch.setattr(live_updates, "RENDER_INTERVAL", 3600)
     async with served(app) as site, AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(entered(site)) for _ in range(20)]
@@ -108,7 +108,7 @@ async def test_streams_of_one_page_share_its_reading(
 async def test_live_pages_cost_redis_at_most_100_commands_per_second(
     client: Client, pages: tuple[str, ...], until: Until
 ) -> None:
-    app, shown, readings = create_app(client, access=OPEN), list[str](), list[asyncio.Task[None]]()
+    app, shown, readings = create_app(client, identify=OPEN), list[str](), list[asyncio.Task[None]]()
     async with served(app) as site, AsyncExitStack() as stack:
         for at in pages:
             http = await stack.enter_async_context(entered(site))

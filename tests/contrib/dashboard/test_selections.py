@@ -10,14 +10,15 @@ import pytest
 from starlette.applications import Starlette
 
 from aioqless import Client, NewJob, Queue
-from aioqless.contrib.dashboard.access import Access, Identity, Role
+from aioqless.contrib.dashboard import Privacy
 from aioqless.contrib.dashboard.app import create_app
 from aioqless.contrib.dashboard.bulk_actions import STEP
 from aioqless.contrib.dashboard.pages import job_lists
 from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.http import Identity, Role
 from aioqless.contrib.job_filter import STATES
 from tests.conftest import Until
-from tests.contrib.dashboard.conftest import TOKEN
+from tests.contrib.dashboard.conftest import OPEN
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
@@ -178,8 +179,10 @@ async def test_hidden_data_cannot_be_found_out_by_a_filter(
     client: Client, text: str, role: Role, refusal: str
 ) -> None:
     await client.queue("mail").put("Greet", {"api_token": "abc", "customer": 1})
-    access = Access(authenticate=lambda _: Identity("ann", role), data_for=Role.ADMIN)
-    async with client_of(create_app(client, access=access)) as http:
+    app = create_app(
+        client, identify=lambda _: Identity("ann", role), privacy=Privacy(data_for=Role.ADMIN)
+    )
+    async with client_of(app) as http:
         page = (await http.get("/jobs", params={"filter": text})).text
         assert refusal in unescape(page) and "Greet" not in page
         if role == Role.ADMIN:  # who has a form with the token
@@ -197,7 +200,7 @@ async def test_name_that_begins_with_a_minus_is_not_read_as_another_one_that_is_
     await mail.put("Greet", {"ssn": "x", "-ssn": "x"}, jid="other")
     wanted = {"meant"} if text[0] == "d" else {"meant", "hidden"}
     async with client_of(
-        create_app(client, access=Access(startup_token=TOKEN, redact=("ssn",)))
+        create_app(client, identify=OPEN, privacy=Privacy(redact=("ssn",)))
     ) as http:
         page = (await http.get("/jobs", params={"filter": text})).text
         assert set(re.findall(r"/job\?jid=(\w+)", page)) == wanted
@@ -210,8 +213,7 @@ async def test_name_that_begins_with_a_minus_is_not_read_as_another_one_that_is_
 async def test_filter_by_data_is_not_shown_to_those_who_may_not_see_data(client: Client) -> None:
     await client.queue("mail").put("Greet", {"customer": 4711})
     role = Role.ADMIN
-    access = Access(authenticate=lambda _: Identity("ann", role))
-    async with client_of(create_app(client, access=access)) as http:
+    async with client_of(create_app(client, identify=lambda _: Identity("ann", role))) as http:
         await do(http, "select-tag", filter="customer:4711", found="1", tags="x")
         assert "customer:4711" in (await http.get("/")).text
         role = Role.READ

@@ -10,14 +10,17 @@ import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client, Worker
-from aioqless.contrib.http_api import Token, create_api
+from aioqless.contrib.http import Token, Tokens, create_api
+from aioqless.contrib.http_api import job_router
 from tests.contrib.http_api import jobs
 
 SHOP, OTHER = "s" * 32, "o" * 32
+SECRET = "what signs the tokens of browsers"
 TOKENS = [
     Token("shop", [SHOP, "n" * 32], may_put=["shop.*", "back.greet"]),
     Token("sho", OTHER, may_put=["shop.*"], may_read=["shop.total"]),
 ]
+KNOWN = Tokens(TOKENS)
 
 
 class Program(httpx.AsyncClient):
@@ -54,7 +57,7 @@ def refusal(answer: httpx.Response) -> tuple[int, str]:
 
 @pytest.fixture
 def app(client: Client) -> ASGIApp:
-    return create_api(client, jobs, tokens=TOKENS)
+    return create_api(job_router(client, jobs), identify=KNOWN, secret=SECRET)
 
 
 @pytest.fixture

@@ -7,20 +7,20 @@ import json
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-import httpx
 import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client, Job, NewJob, Worker, job
 from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.http import Token, Tokens, create_api
+from aioqless.contrib.http.api import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS_OF_TOKEN
 from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.http.uvicorn_server import TimedProtocol
-from aioqless.contrib.http_api import Token, create_api
-from aioqless.contrib.http_api.app import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS_OF_TOKEN
+from aioqless.contrib.http_api import job_router
 from aioqless.contrib.partitions import PartitionedClient
 from tests.conftest import Until
 from tests.contrib.http_api import jobs
-from tests.contrib.http_api.conftest import SHOP, TOKENS, Program, refusal
+from tests.contrib.http_api.conftest import KNOWN, SECRET, SHOP, TOKENS, Program, refusal
 from tests.server import OwnServer
 
 # Put
@@ -197,7 +197,7 @@ async def test_key_is_compared_beside_a_hook_that_adds_context(redis_url: str) -
         return new.with_options(context={**(new.options.get("context") or {}), "tenant": "acme"})
 
     async with Client(redis_url, namespace="hook", on_put=[add]) as client:
-        shop = Program(create_api(client, jobs, tokens=TOKENS), SHOP)
+        shop = Program(create_api(job_router(client, jobs), identify=KNOWN), SHOP)
         put = await shop.put("shop.greet", {"name": "Ada"}, "k")
         assert await shop.put("shop.greet", {"name": "Ada"}, "k") == {**put, "existing": True}
         assert refusal(await shop.ask_to_put("shop.greet", {"name": "Bob"}, "k")) == (422, "key")
@@ -289,7 +289,7 @@ async def test_waits_of_a_token_are_limited_and_those_of_all(
 ) -> None:
     jid = (await shop.put("shop.slow", {}))["jid"]
     path = f"/klasses/shop.slow/results/{jid}"
-    browsers = [Program(app, TOKENS[0].issue(jids=[jid])) for _ in range(2)]
+    browsers = [Program(app, TOKENS[0].issue(SECRET, jids=[jid])) for _ in range(2)]
     waits = await wait_at_once(browsers[0], jid, MAX_WAITS_OF_BROWSER, until)
     assert refusal(await browsers[0].get(path, params={"wait": 60})) == (429, "waits")
     answer = await browsers[1].get(path, params={"wait": 0.01})
@@ -439,7 +439,7 @@ async def test_parameter_of_any_type_takes_any_json(client: Client, kind: Any) -
     store.__annotations__["meta"] = kind
     handler = job(klass="shop.store")(store)
     token = Token("shop", "s" * 40, may_put=["*"])
-    app = create_api(client, [handler], tokens=[token])
+    app = create_api(job_router(client, [handler]), identify=Tokens([token]))
     described = (await Program(app, "s" * 40).get("/openapi.json")).text
     assert "Any JSON." in described
 
@@ -515,7 +515,7 @@ async def test_odd_paths_are_not_found(shop: Program, path: str) -> None:
 
 async def test_outage_is_answered_with_503(own_server: OwnServer) -> None:
     async with Client(own_server.url) as client:
-        shop = Program(create_api(client, jobs, tokens=TOKENS), SHOP)
+        shop = Program(create_api(job_router(client, jobs), identify=KNOWN), SHOP)
         put = await shop.put("shop.greet", {"name": "Ada"}, "k")
         assert (await shop.get("/health")).json() == {"redis": True}
         own_server.kill()
@@ -531,7 +531,7 @@ async def test_outage_is_answered_with_503(own_server: OwnServer) -> None:
 async def test_encrypted_jobs_are_put_and_read(redis_url: str) -> None:
     codec = Encryption(Encryption.new_key())
     async with Client(redis_url, namespace="secret", codec=codec) as client, Worker(client, jobs):
-        shop = Program(create_api(client, jobs, tokens=TOKENS), SHOP)
+        shop = Program(create_api(job_router(client, jobs), identify=KNOWN), SHOP)
         put = await shop.put("shop.greet", {"name": "Ada"}, "k")
         assert await shop.put("shop.greet", {"name": "Ada"}, "k") == {**put, "existing": True}
         path = f"/klasses/shop.greet/results/{put['jid']}"
@@ -540,7 +540,7 @@ async def test_encrypted_jobs_are_put_and_read(redis_url: str) -> None:
         found = await client.jobs.get(put["jid"])
         assert found and "Ada" not in found.raw_data
         async with Client(redis_url, namespace="secret") as plain:
-            keyless = Program(create_api(plain, jobs, tokens=TOKENS), SHOP)
+            keyless = Program(create_api(job_router(plain, jobs), identify=KNOWN), SHOP)
             assert refusal(await keyless.get(path)) == (422, "data")
 
 
@@ -551,19 +551,13 @@ def test_what_can_not_be_served_is_refused(client: Client) -> None:
     @job(klass="late", unique=("name",), debounce=5)
     async def late(job: Any, name: str) -> None: ...
 
-    tokens = [Token("shop", SHOP, may_put=["*"])]
+    tokens = Tokens([Token("shop", SHOP, may_put=["*"])])
     for handler, why in ((odd, "part of a path"), (late, "debounce")):
         with pytest.raises(ValueError, match=why):
-            create_api(client, handler, tokens=tokens)
+            create_api(job_router(client, handler), identify=tokens)
     with pytest.raises(ValueError, match=r"'shop\.gret' fits no handler"):
-        create_api(client, jobs, tokens=[Token("shop", SHOP, may_put=["shop.gret"])])
+        create_api(
+            job_router(client, jobs), identify=Tokens([Token("shop", SHOP, may_put=["shop.gret"])])
+        )
     with pytest.raises(TypeError, match="partitions"):
-        create_api(PartitionedClient("redis://localhost", partitions=4), jobs, tokens=tokens)
-
-
-async def test_every_response_has_security_headers(shop: Program, app: ASGIApp) -> None:
-    put: httpx.Response = await shop.ask_to_put("shop.greet", {"name": "Ada"})
-    for answer in (put, await shop.get("/none"), await Program(app, "").get("/jobs/a")):
-        assert answer.headers["cache-control"] == "no-store"
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert "access-control-allow-origin" not in answer.headers
+        job_router(PartitionedClient("redis://localhost", partitions=4), jobs)

@@ -10,10 +10,19 @@ import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.http_api import Token, create_api
-from aioqless.contrib.http_api.tokens import MAX_JIDS, read_tokens
+from aioqless.contrib.http import Identity, ProxyHeader, Role, Token, Tokens, create_api
+from aioqless.contrib.http.tokens import MAX_JIDS, read_tokens
+from aioqless.contrib.http_api import job_router
 from tests.contrib.http_api import jobs
-from tests.contrib.http_api.conftest import OTHER, SHOP, TOKENS, Program, refusal
+from tests.contrib.http_api.conftest import (
+    KNOWN,
+    OTHER,
+    SECRET,
+    SHOP,
+    TOKENS,
+    Program,
+    refusal,
+)
 
 ISSUER = TOKENS[0]
 
@@ -105,7 +114,7 @@ async def test_browser_sees_the_jobs_that_it_put_and_those_that_its_token_names(
         "/tokens", json={"may_put": ["shop.greet"], "jids": [named], "seconds": 60}
     )
     first = Program(app, issued.json()["token"])
-    second = Program(app, ISSUER.issue(may_put=["shop.greet"], jids=[named]))
+    second = Program(app, ISSUER.issue(SECRET, may_put=["shop.greet"], jids=[named]))
     own = (await first.put("shop.greet", {"name": "Eve"}, "k"))["jid"]
     assert own != (await second.put("shop.greet", {"name": "Bob"}, "k"))["jid"]
     assert own.startswith("shop.") and (await shop.get(f"/jobs/{own}")).status_code == 200
@@ -118,32 +127,35 @@ async def test_browser_sees_the_jobs_that_it_put_and_those_that_its_token_names(
 
 
 async def test_browser_may_do_no_more_than_its_issuer(app: ASGIApp, shop: Program) -> None:
-    browser = Program(app, ISSUER.issue(may_put=["*"]))
+    browser = Program(app, ISSUER.issue(SECRET, may_put=["*"]))
     assert (await browser.put("back.greet", {}))["jid"]
-    narrow = Program(app, TOKENS[1].issue(may_put=["*"]))
+    narrow = Program(app, TOKENS[1].issue(SECRET, may_put=["*"]))
     assert refusal(await narrow.ask_to_put("back.greet", {})) == (403, "klass")
-    nothing = Program(app, ISSUER.issue())
+    nothing = Program(app, ISSUER.issue(SECRET))
     assert refusal(await nothing.ask_to_put("shop.greet", {"name": "Ada"})) == (403, "klass")
     assert refusal(await browser.post("/tokens", json={"may_put": ["*"]})) == (403, "klass")
-    of_reader = Program(app, TOKENS[1].issue())
+    of_reader = Program(app, TOKENS[1].issue(SECRET))
     assert refusal(await of_reader.get("/jobs", params={"tag": "x"})) == (403, "klass")
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 86_401, float("nan"), float("inf")])
 def test_lifetime_of_a_browsers_token_is_bounded(seconds: float) -> None:
     with pytest.raises(ValueError, match="seconds"):
-        ISSUER.issue(seconds=seconds)
+        ISSUER.issue(SECRET, seconds=seconds)
 
 
 async def test_expired_or_forged_token_of_a_browser_is_refused(
     client: Client, app: ASGIApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = ISSUER.issue(may_put=["*"], seconds=60)
+    token = ISSUER.issue(SECRET, may_put=["*"], seconds=60)
     name, payload, signature = token.split(".")
-    of_other = TOKENS[1].issue(may_put=["*"]).split(".")
-    rotated = Token("shop", "z" * 32, may_put=["shop.*"]).issue(may_put=["*"])
+    of_other = TOKENS[1].issue(SECRET, may_put=["*"]).split(".")
+    rotated = Token("shop", "z" * 32, may_put=["shop.*"]).issue(SECRET, may_put=["*"])
+    of_other_server = ISSUER.issue("another secret of a server", may_put=["*"])
+    by_hash = ISSUER.issue(ISSUER.hashes[0], may_put=["*"])
     forged = [
         f"sho.{payload}.{signature}", f"shop.{of_other[1]}.{of_other[2]}", rotated,
+        of_other_server, by_hash, ISSUER.hashes[0],
         f"{name}.{payload}", f"{name}.{payload}.", f"{name}.{payload[:-2]}.{signature}",
         f"{name}.{payload}.{signature[:-2]}", f"{name}..{signature}",
         f"{name}.{payload}.{signature}.x",
@@ -152,8 +164,14 @@ async def test_expired_or_forged_token_of_a_browser_is_refused(
         assert refusal(await Program(app, each).get("/openapi.json")) == (401, "token"), each
     assert (await Program(app, token).get("/openapi.json")).status_code == 200
     signed_before = Token("shop", ["z" * 32, SHOP], may_put=["shop.*"])
-    after = create_api(client, jobs, tokens=[signed_before])
+    after = create_api(
+        job_router(client, jobs),
+        identify=Tokens([signed_before]),
+        secret=["a new secret of it", SECRET],
+    )
     assert (await Program(after, token).get("/openapi.json")).status_code == 200
+    removed = create_api(job_router(client, jobs), identify=Tokens(TOKENS[1:]), secret=SECRET)
+    assert refusal(await Program(removed, token).get("/openapi.json")) == (401, "token")
     later = time.time() + 61
     monkeypatch.setattr(time, "time", lambda: later)
     assert refusal(await Program(app, token).get("/openapi.json")) == (401, "token")
@@ -161,9 +179,37 @@ async def test_expired_or_forged_token_of_a_browser_is_refused(
 
 async def test_token_names_a_bounded_number_of_jobs(shop: Program) -> None:
     with pytest.raises(ValueError, match="at most 100"):
-        ISSUER.issue(jids=["a"] * (MAX_JIDS + 1))
+        ISSUER.issue(SECRET, jids=["a"] * (MAX_JIDS + 1))
     answer = await shop.post("/tokens", json={"jids": ["a"] * (MAX_JIDS + 1)})
     assert refusal(answer) == (400, "request")
+
+
+# Other ways to say who sent a request
+
+
+async def test_application_identifies_senders(client: Client) -> None:
+    known = {
+        "shop": Identity("shop", may_put=["shop.*"]),
+        "eve": Identity("eve"),
+        "ada@example.com": Identity("ada@example.com", may_put=["*"]),
+    }
+    app = create_api(job_router(client, jobs), identify=lambda it: known.get(it.headers["x-user"]))
+    shop, eve, ada, stranger = (
+        Program(app, "", **{"X-User": name}) for name in ("shop", "eve", "ada@example.com", "bob")
+    )
+    jid = (await shop.put("shop.greet", {"name": "Ada"}))["jid"]
+    assert jid.startswith("shop-")
+    assert refusal(await eve.ask_to_put("shop.greet", {"name": "Ada"})) == (403, "klass")
+    assert refusal(await eve.get(f"/jobs/{jid}")) == (404, "gone")
+    assert refusal(await ada.ask_to_put("shop.greet", {"name": "Ada"})) == (403, "name")
+    assert refusal(await stranger.get(f"/jobs/{jid}")) == (401, "token")
+    assert refusal(await shop.post("/tokens", json={})) == (403, "sender")
+
+
+async def test_forged_header_of_a_proxy_is_refused(client: Client) -> None:
+    header = ProxyHeader(header="X-User", peers=["10.0.0.1"], roles={"*": Role.ADMIN})
+    page = Program(create_api(job_router(client, jobs), identify=header), "", **{"X-User": "shop"})
+    assert refusal(await page.get("/jobs/shop-1")) == (403, "sender")
 
 
 # Configuration
@@ -182,26 +228,30 @@ def test_unusable_token_is_refused(name: str, secret: Any, why: str) -> None:
         Token(name, secret)
 
 
-def test_tokens_must_differ(client: Client) -> None:
+def test_tokens_must_differ() -> None:
     for tokens, why in (
         ([], "must not be empty"),
         ([Token("a", SHOP), Token("a", OTHER)], "two tokens have the name a"),
         ([Token("a", SHOP), Token("b", SHOP)], "two tokens have the same secret"),
     ):
         with pytest.raises(ValueError, match=why):
-            create_api(client, jobs, tokens=tokens)
+            Tokens(tokens)
     with pytest.raises(ValueError, match="must be a list"):
         Token("a", SHOP, may_put="shop.greet")
 
 
-def test_secret_is_not_shown() -> None:
-    assert SHOP not in repr(ISSUER)
+def test_secret_is_not_kept() -> None:
+    assert SHOP not in repr(ISSUER) and SHOP not in str(vars(ISSUER))
 
 
 def test_tokens_are_read_from_toml() -> None:
-    text = f'[shop]\nsecret = "{SHOP}"\nmay_put = ["shop.*"]\n'
-    assert read_tokens(text, "file") == [Token("shop", SHOP, ["shop.*"], [])]
-    for wrong in ("", "shop", '[shop]\nsecret = "x"', f"{text}color = 1", "[shop]"):
+    hashed = Token("shop", SHOP).hashes[0]
+    text = f'[shop]\nsecret = "{hashed}"\nmay_put = ["shop.*"]\n'
+    assert read_tokens(text, "file") == [Token("shop", SHOP, Role.NONE, ["shop.*"], [], [])]
+    for wrong in (
+        "", "shop", '[shop]\nsecret = "x"', f"{text}color = 1", "[shop]", f"{text}role = 'boss'",
+        text.replace(hashed, SHOP), text.replace(hashed, hashed[:-1]),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=r"^file"):
             read_tokens(wrong, "file")
 
@@ -210,7 +260,7 @@ def test_tokens_are_read_from_toml() -> None:
 
 
 async def test_only_named_origins_may_send_requests(client: Client, app: ASGIApp) -> None:
-    ours = create_api(client, jobs, tokens=TOKENS, origins=["https://shop.example"])
+    ours = create_api(job_router(client, jobs), identify=KNOWN, origins=["https://shop.example"])
     asked = {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization",

@@ -9,11 +9,13 @@ import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client
+from aioqless.contrib.http import Token, Tokens, create_api
 from aioqless.contrib.human_tasks import ReservationPolicy, TaskQueue
-from aioqless.contrib.human_tasks.api import create_api
+from aioqless.contrib.human_tasks.api import task_router
 
 HOST = "http://127.0.0.1"
-TOKEN = "what was printed at the start"
+SECRETS = {name: f"the long secret of the token of {name}" for name in ("Ada", "Bob", "Eve")}
+KNOWN = Tokens(Token(name, each, may_reserve=["rev*"]) for name, each in SECRETS.items())
 
 
 class Browser:
@@ -26,25 +28,23 @@ class Browser:
         self.http = httpx.AsyncClient(transport=transport, base_url=host)
         self.name = name
         self.token = ""
-        self.startup_token: str | None = TOKEN
 
-    async def sign_in(self) -> httpx.Response:
-        answer = await self.http.post(
-            "/session", json={"name": self.name, "startup_token": self.startup_token}
-        )
+    async def sign_in(self, **body: Any) -> httpx.Response:
+        body = body or {"token": SECRETS.get(self.name)}
+        answer = await self.http.post("/session", json=body)
         self.token = answer.json().get("token") or ""
         return answer
 
     async def ask(self, path: str, tab: str = "1", **query: str) -> httpx.Response:
         return await self.http.get(
-            f"/queues/review/{path}".rstrip("/"), params=query, headers={"X-Tab": tab}
+            f"/tasks/review/{path}".rstrip("/"), params=query, headers={"X-Tab": tab}
         )
 
     async def do(
         self, verb: str, tab: str = "1", key: str | None = None, /, **body: Any
     ) -> httpx.Response:
         headers = {"X-Tab": tab, "X-Token": self.token} | ({"Idempotency-Key": key} if key else {})
-        return await self.http.post(f"/queues/review/{verb}", json=body, headers=headers)
+        return await self.http.post(f"/tasks/review/{verb}", json=body, headers=headers)
 
     async def reserve(self, tab: str = "1", **body: Any) -> Any:
         answer = await self.do("reservation", tab, **body)
@@ -59,7 +59,7 @@ def tasks(client: Client) -> TaskQueue:
 
 @pytest.fixture
 def app(tasks: TaskQueue) -> ASGIApp:
-    return create_api({"review": tasks}, startup_token=TOKEN)
+    return create_api(task_router({"review": tasks}), identify=KNOWN)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 from aioqless import Client
 from aioqless.contrib.human_tasks import TaskQueue
-from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
+from tests.contrib.human_tasks.conftest import HOST, Browser
 
 PAGE = (Path(__file__).parents[3] / "docs" / "human-tasks.md").read_text("utf-8")
 FIRST, MOUNTED, IDENTIFIED = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -36,11 +36,9 @@ async def test_api_is_mounted_as_documented(client: Client) -> None:
         "import aioqless\nfrom aioqless.contrib.human_tasks import TaskQueue\n" + MOUNTED, namespace
     )
     await client.queue("review").put("Review", jid="a")
-    ada = Browser(namespace["application"](client, TOKEN), "ada", host=f"{HOST}/people")
-    await ada.sign_in()
-    answer = await ada.http.post(
-        "/queues/spam/reservation", json={}, headers={"X-Token": ada.token}
-    )
+    ada = Browser(namespace["application"](client, "s" * 32), "ada", host=f"{HOST}/people")
+    await ada.sign_in(token="s" * 32)
+    answer = await ada.http.post("/tasks/spam/reservation", json={}, headers={"X-Token": ada.token})
     assert answer.json()["task"]["jid"] == "a"
 
 
@@ -56,7 +54,7 @@ async def test_people_are_identified_as_documented(client: Client) -> None:
     }
     exec(
         "from starlette.requests import Request\nfrom aioqless.contrib.human_tasks.api import "
-        "create_api\napp = None\n",
+        "task_router\nfrom aioqless.contrib.http import Identity, create_api\napp = None\n",
         namespace,
     )
     exec(IDENTIFIED.replace("create_api(", "app = create_api("), namespace)

@@ -22,7 +22,8 @@ from aioqless.client import REDIS_UNAVAILABLE, read_overview
 from aioqless.client.events.stream import Stream
 from aioqless.client.events.types import AnyEvent, Missed, Put
 from aioqless.client.job.state import Emitted
-from aioqless.contrib.dashboard import Access, create_app
+from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.http import Tokens
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.contrib.partitions.routing import generate_jid, partition_of
@@ -428,12 +429,12 @@ async def test_overview_of_the_dashboard_names_the_node_that_is_missing(
         nodes = owners(cluster, client)
         await client.put("Greet", queue="mail", jid=generate_jid(0, 12))
         node = next(each for each in nodes if each is not nodes[0])
-        app = create_app(client, access=Access(startup_token="a token of the test"))
+        app = create_app(client, identify=Tokens.at_startup("t" * 32))
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://localhost", follow_redirects=True, timeout=60
         ) as browser:
-            await browser.get("/?token=a+token+of+the+test")
+            await browser.get(f"/?token={'t' * 32}")
             with away(cluster, node, how):
                 await app.state.dashboard.overviews.read(max_age=0)
                 for path in ("/", "/queues"):

@@ -12,7 +12,6 @@ alarms.py     alarms of the overview
 config.py     configuration
 """
 
-from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.actions import (
     alarms,
     config,
@@ -25,6 +24,7 @@ from aioqless.contrib.dashboard.actions import (
     workers,
 )
 from aioqless.contrib.dashboard.actions.action import Action
+from aioqless.contrib.http import Role
 
 # By the last part of the address, /do/NAME.
 ACTIONS: dict[str, Action] = {

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.contrib.dashboard.access import Identity, Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
+from aioqless.contrib.http import Identity, Role
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ActionRequest:
     @property
     def sees_data(self) -> bool:
         """Whether the user may see the data of jobs."""
-        return self.user.role >= self.dashboard.access.data_for
+        return self.user.role >= self.dashboard.data_for
 
     def check_may_see_data(self) -> None:
         """Raise PermissionError for users who would overwrite data that they can't see."""

@@ -59,7 +59,7 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
     request.check_may_see_data()
     job = await request.job()
     data = await asyncio.to_thread(_edited_data, request, job.text)
-    current = request.dashboard.sessions.sign(job.raw_data)
+    current = request.dashboard.identification.sessions.sign(job.raw_data)
     if request.form.get("was", current) != current:
         raise ValueError(
             "its data has changed since you opened the page. Reload the page to see it"

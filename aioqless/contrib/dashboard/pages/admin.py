@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from aioqless.client.config import describe_option
-from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.audit_log import read_actions, read_entries
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.http import Role
 
 MAX_OPTIONS = 1000
 

@@ -19,11 +19,11 @@ from aioqless.client import Client, json_types
 from aioqless.client.job import Job
 from aioqless.client.job.state import Emitted, JobState, Missed, Output, StoredStep
 from aioqless.client.recurring import RecurringJob
-from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
 from aioqless.contrib.dashboard.formatting import EVENTS, describe_event
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.contrib.dashboard.redaction import HIDDEN, JobRedaction
+from aioqless.contrib.http import Role
 from aioqless.errors import CommandRefused, DecryptionError, NoSuchJob, NoSuchWorker
 
 MAX_NEIGHBORS = 12
@@ -71,7 +71,7 @@ async def show_job(request: PageRequest) -> Page:
         "data": data,
         "unreadable": unreadable,
         "held_back": _describe_held_back(request, job),
-        "mark": request.dashboard.sessions.sign(job.raw_data),
+        "mark": request.dashboard.identification.sessions.sign(job.raw_data),
         "redact": redaction.redact,
         "redact_value": redaction.redact_value,
         "describe": partial(_describe, redaction),

@@ -12,10 +12,10 @@ from datetime import UTC, date, datetime
 
 from aioqless.client import Client
 from aioqless.client.job.summaries import SearchPage
-from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.dashboard.redaction import Redaction
+from aioqless.contrib.http import Role
 from aioqless.contrib.job_filter import (
     KEYS,
     MAX_ADDED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import NamedTuple
 
 from aioqless.client import Overview
@@ -17,7 +18,6 @@ from aioqless.contrib.dashboard.pages.failures import (
     sort_causes,
 )
 from aioqless.contrib.dashboard.pages.klasses import read_runs
-from aioqless.contrib.http import digest
 
 MAX_QUEUES = 12
 MAX_CAUSES = 6
@@ -59,7 +59,7 @@ class Alarm(NamedTuple):
     @property
     def key(self) -> str:
         """A digest of what it is about: it was dismissed if this was."""
-        return digest(self.about)[:16]
+        return hashlib.sha256(self.about.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 async def show_overview(request: PageRequest) -> Page:

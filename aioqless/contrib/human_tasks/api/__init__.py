@@ -1,15 +1,13 @@
 """Human tasks over HTTP, in JSON, for web pages of your own (`pip install "aioqless[web]"`).
 
 schemas.py      types of requests and responses
-checks.py       RequestRefused  checks of origin, address and size
 operations.py   OPERATIONS      what clients can request
-openapi.py      describe        the OpenAPI description
-app.py          create_api      the application
+task_router.py  task_router     all of them, for `aioqless.contrib.http.create_api`
 """
 
 from aioqless.errors import require_extra
 
 with require_extra("web"):
-    from aioqless.contrib.human_tasks.api.app import Identify, create_api
+    from aioqless.contrib.human_tasks.api.task_router import task_router
 
-__all__ = ["Identify", "create_api"]
+__all__ = ["task_router"]

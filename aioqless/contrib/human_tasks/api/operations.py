@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aioqless import validation
-from aioqless.contrib.http import openapi
-from aioqless.contrib.http.json_api import RequestRefused
+from aioqless.contrib.http.identity import matches
+from aioqless.contrib.http.json_api import JobStatus, RequestRefused
+from aioqless.contrib.http.router import ApiRequest, Operation
 from aioqless.contrib.human_tasks.api.schemas import (
     Counts,
     Extend,
     Extended,
     Finish,
     HandOver,
-    JobStatus,
     Offer,
     Reject,
     ReservationKey,
     Reserve,
+    StatusQuery,
     TaskStatus,
     task_of,
 )
@@ -36,19 +38,25 @@ class TaskRequest:
     tasks: TaskQueue
     body: Any
     key: str | None
-    query: Mapping[str, str]
+    query: Any
+
+    @classmethod
+    def of(cls, queues: Mapping[str, TaskQueue], request: ApiRequest) -> TaskRequest:
+        """Return what a request is about; raise RequestRefused for a queue of others."""
+        name = request.path["queue"]
+        tasks = queues.get(name)
+        if tasks is None:
+            raise RequestRefused(404, "queue", "There is no such task queue.")
+        if not matches(name, request.identity.may_reserve):
+            raise RequestRefused(403, "queue", f"You may not work on the task queue {name}.")
+        # stands for one tab of a browser in the names of workers
+        session = _digest(f"{request.nonce} {request.tab}")
+        person = Person(request.identity.name, session)
+        return cls(person, tasks, request.body, request.key, request.query)
 
     def attempt(self, verb: str, fence: int = 0) -> str | None:
         """Return the name of this attempt, by which it may be repeated."""
-        return None if self.key is None else f"{verb} {fence} {self.key}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operation(openapi.Operation):
-    """An operation, and the function that performs it."""
-
-    perform: Callable[[TaskRequest], Awaitable[Any]]
-    query: tuple[str, ...] = ()
+        return None if self.key is None else f"{verb} {fence} {_digest(self.key)}"
 
 
 async def counts(request: TaskRequest) -> Counts:
@@ -130,8 +138,8 @@ async def hand_over(request: TaskRequest) -> JobStatus:
 
 async def status(request: TaskRequest) -> TaskStatus:
     """Return the status of a job that this session has or had."""
-    jid = request.query.get("jid", "")
-    found = await request.tasks.status(request.person, validation.check_name("jid", jid))
+    query: StatusQuery = request.query
+    found = await request.tasks.status(request.person, validation.check_name("jid", query.jid))
     if found is None:
         raise RequestRefused(404, "unknown", "This session never reserved this job.")
     return TaskStatus(found.what, found.by and validation.to_text(found.by))
@@ -147,53 +155,57 @@ async def _claim(request: TaskRequest) -> Reservation:
     return reservation
 
 
-QUEUE = "/queues/{queue}"
-OPERATIONS = (
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+QUEUE = "/tasks/{queue}"
+OPERATIONS: tuple[Operation[TaskRequest], ...] = (
     Operation(
-        method="GET", path=QUEUE, name="counts",
+        method="GET", path=QUEUE, name="count_tasks",
         summary="Numbers of waiting and reserved jobs, and the limit", answer=Counts,
         perform=counts,
     ),
     Operation(
-        method="GET", path=f"{QUEUE}/reservation", name="current",
+        method="GET", path=f"{QUEUE}/reservation", name="current_task",
         summary="The reservation of this session, unless it has expired", answer=Offer,
         perform=current,
     ),
     Operation(
-        method="POST", path=f"{QUEUE}/reservation", name="reserve",
+        method="POST", path=f"{QUEUE}/reservation", name="reserve_task",
         summary="Reserve the next job, or return the session's reservation", answer=Offer,
         perform=reserve, body=Reserve,
     ),
     Operation(
-        method="POST", path=f"{QUEUE}/extend", name="extend", summary="Extend the reservation",
+        method="POST", path=f"{QUEUE}/extend", name="extend_task", summary="Extend the reservation",
         answer=Extended, perform=extend, body=Extend,
     ),
     Operation(
-        method="POST", path=f"{QUEUE}/finish", name="finish",
+        method="POST", path=f"{QUEUE}/finish", name="finish_task",
         summary="Finish the job with an answer", answer=JobStatus, perform=finish, body=Finish,
     ),
     Operation(
-        method="POST", path=f"{QUEUE}/skip", name="skip",
+        method="POST", path=f"{QUEUE}/skip", name="skip_task",
         summary="Skip the job: it goes behind all others of its priority", answer=JobStatus,
         perform=skip, body=ReservationKey,
     ),
     Operation(
-        method="POST", path=f"{QUEUE}/give-back", name="give_back",
+        method="POST", path=f"{QUEUE}/give-back", name="give_back_task",
         summary="Release the job to its place in the queue", answer=JobStatus, perform=give_back,
         body=ReservationKey,
     ),
     Operation(
-        method="POST", path=f"{QUEUE}/reject", name="reject", summary="Fail the job with a reason",
-        answer=JobStatus, perform=reject, body=Reject,
+        method="POST", path=f"{QUEUE}/reject", name="reject_task",
+        summary="Fail the job with a reason", answer=JobStatus, perform=reject, body=Reject,
     ),
     Operation(
-        method="POST", path=f"{QUEUE}/hand-over", name="hand_over",
+        method="POST", path=f"{QUEUE}/hand-over", name="hand_over_task",
         summary="Hand the job over to another person", answer=JobStatus, perform=hand_over,
         body=HandOver,
     ),
     Operation(
-        method="GET", path=f"{QUEUE}/status", name="status",
+        method="GET", path=f"{QUEUE}/status", name="task_status",
         summary="The status of a job that this session has or had", answer=TaskStatus,
-        perform=status, query=("jid",),
+        perform=status, query=StatusQuery,
     ),
 )  # fmt: skip

@@ -24,13 +24,6 @@ Limit = Annotated[
 Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
-class SignIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The user. An application with `identify` needs neither field; others need both."""
-
-    name: Name | None = None
-    startup_token: Annotated[str, Meta(max_length=512)] | None = None
-
-
 class Reserve(msgspec.Struct, forbid_unknown_fields=True):
     """The time limit, and whether skipped jobs are offered again."""
 
@@ -70,11 +63,10 @@ class HandOver(ReservationKey):
     limit: Limit | None = None
 
 
-class SessionInfo(msgspec.Struct):
-    """The person of this session and its CSRF token; null without a session."""
+class StatusQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The job."""
 
-    person: str | None
-    token: str | None
+    jid: Jid
 
 
 class Task(msgspec.Struct):
@@ -99,12 +91,6 @@ class Extended(msgspec.Struct):
     """The seconds left."""
 
     left: float
-
-
-class JobStatus(msgspec.Struct):
-    """The job's state."""
-
-    state: str
 
 
 class TaskStatus(msgspec.Struct):

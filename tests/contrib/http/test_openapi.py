@@ -11,13 +11,13 @@ import pytest
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.http_api import create_api
+from aioqless.contrib.http import create_api
+from tests.contrib.http.conftest import KNOWN, SHOP, routers
 from tests.contrib.http_api import jobs
-from tests.contrib.http_api.conftest import SHOP, TOKENS
 from tests.contrib.served_api import ServedApi
 
 HEADERS = {"Authorization": f"Bearer {SHOP}"}
-SHORT, LONG = 2, 100  # examples of each operation
+SHORT, LONG = 2, 60  # examples of each operation
 JIDS = {"shop-waiting": 0, "shop-scheduled": 60}  # with their delays
 
 
@@ -28,7 +28,9 @@ def served(redis_url: str) -> Iterator[ServedApi]:
         async with Client(redis_url, namespace="described") as client:
             for jid, delay in JIDS.items():
                 await client.put(jobs.greet.data(name="Ada"), jid=jid, delay=delay, tags=["x"])
-            yield create_api(client, jobs, tokens=TOKENS)
+            for number in range(20):
+                await client.queue("review").put("Review", {"n": number}, jid=f"j{number}")
+            yield create_api(*routers(client), identify=KNOWN)
 
     with ServedApi(opened) as served:
         yield served
@@ -59,15 +61,19 @@ def test_responses_conform_to_the_description(
 
 def test_every_operation_is_described_with_its_types(described: Any) -> None:
     raw = described.raw_schema
-    named = {
-        operation["operationId"]: operation
-        for item in raw["paths"].values()
-        for operation in item.values()
-    }
-    assert {"put_greet" not in named, "put_shop_greet" in named, "put_back_greet" in named} == {
-        True
-    }
+    operations = [
+        (method, path, operation)
+        for path, item in raw["paths"].items()
+        for method, operation in item.items()
+    ]
+    named = {operation["operationId"]: operation for _, _, operation in operations}
+    assert len(named) == len(operations)
+    assert "put_greet" not in named and {"put_shop_greet", "put_back_greet"} <= named.keys()
     assert {"result_total", "put_many_whole", "get_job", "issue_token"} <= named.keys()
+    assert {"reserve_task", "finish_task", "task_status", "sign_in"} <= named.keys()
+    for method, path, operation in operations:
+        if path.startswith("/tasks/"):
+            assert (method == "post") == ("requestBody" in operation), path
     references = set(json.dumps(raw).split('"#/components/schemas/')[1:])
     schemas = raw["components"]["schemas"]
     assert {reference.partition('"')[0] for reference in references} <= set(schemas)
