@@ -29,7 +29,7 @@ RENDER_INTERVAL = 1.0  # seconds from one rendering of a page to the next, at le
 MAX_PAUSE = 2.0
 # About how many commands of Redis per second all pages take, beside the overview that they share;
 # and seconds of a pause for it, at most.
-COMMAND_RATE, MAX_COMMAND_PAUSE = 40.0, 10.0
+COMMAND_RATE, MAX_COMMAND_PAUSE = 40.0, 15.0
 CONFIRM_INTERVAL = 2.0  # seconds after which an unchanged page is confirmed; page.js waits for 15
 # seconds for which a reader that left keeps its turn: reconnecting must not be a way to the front
 REMEMBERED = 10.0

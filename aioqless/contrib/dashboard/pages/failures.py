@@ -22,7 +22,7 @@ from aioqless.contrib.metrics import Mark
 ROWS_PER_PAGE = 25
 MAX_GROUPS = 200  # of which jobs are sampled, and of an error changed: the largest
 GROUPS_PER_CALL = 100
-GROUPS_PER_SECOND = 2  # whose causes are read again
+GROUPS_PER_SECOND = 1  # whose causes are read again for live pages
 SAMPLE, LEAST = 600, 3  # jobs in all, and of each group
 HOUR = 3600
 MAX_DATA = 1 << 20  # bytes of long or encrypted data that a page reads to hide secrets in messages
@@ -249,7 +249,7 @@ async def read_causes(
     """
     find = partial(find_causes, request.client, counts, by_klass=by_klass)
     shared = frozenset(counts if request.is_live else counts.items())
-    least = max(CACHED_FOR, len(counts) / GROUPS_PER_SECOND)
+    least = max(CACHED_FOR, len(counts) / GROUPS_PER_SECOND) if request.is_live else CACHED_FOR
     return list(await request.dashboard.cached(("causes", by_klass, shared), find, least=least))
 
 
