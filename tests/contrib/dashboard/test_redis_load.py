@@ -108,7 +108,8 @@ async def test_streams_of_one_page_share_its_reading(
 async def test_live_pages_cost_redis_at_most_100_commands_per_second(
     client: Client, pages: tuple[str, ...], until: Until
 ) -> None:
-    app, shown, readings = create_app(client, identify=OPEN), list[str](), list[asyncio.Task[None]]()
+    app = create_app(client, identify=OPEN)
+    shown, readings = list[str](), list[asyncio.Task[None]]()
     async with served(app) as site, AsyncExitStack() as stack:
         for at in pages:
             http = await stack.enter_async_context(entered(site))
