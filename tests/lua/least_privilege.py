@@ -27,7 +27,7 @@ ELSEWHERE = (
     "~*-there:*",
 )  # the keys from which `import` imports, as docs/redis.md says
 NAMESPACES = (
-    "story",
+    "test",
     "bad-input",
     "bounds",
     "any-json",
