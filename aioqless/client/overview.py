@@ -87,16 +87,17 @@ async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
     """
     store = client.internals.store
     with client.partial_reads() as missing:
-        queues, failed, workers, archive, server, now = await asyncio.gather(
+        queues, failed, workers, archive, now = await asyncio.gather(
             client.queues(count=most),
             client.jobs.failed_counts(),
             client.workers.counts(),
             client.archive.state(),
-            _read_server(client),
             store.now(),
         )
         ready = [each.name for each in queues if each.waiting or each.scheduled]
         limits = await read_limits(store, ready)
+        # That of a node that is there: by now it is known which are missing.
+        server = await _read_server(client)
     paused = {each.name for each in queues if each.paused}
     running = {name: each for name, each in limits.items() if name not in paused}
     return Overview(
