@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,14 +18,6 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, InvalidData, Job, NewJob, SyncClient, chain, job
-from aioqless.client import sync_client
-from aioqless.client.archive import Archive
-from aioqless.client.config import Config
-from aioqless.client.jobs import Jobs
-from aioqless.client.queue import Queue
-from aioqless.client.recurring import RecurringJobs
-from aioqless.client.redis_server import Server
-from aioqless.client.workers import Workers
 from aioqless.errors import HasDependents
 from tests.server import OwnServer
 
@@ -44,7 +36,7 @@ def blocking(redis_url: str, namespace: str) -> Iterator[SyncClient]:
 
 def test_job_is_put_read_and_canceled_without_a_loop(blocking: SyncClient) -> None:
     jid = blocking.put(greet, {"name": "Ann"}, priority=-1, queue="mail")
-    found = blocking.jobs.get(jid)
+    found = blocking.call(lambda client: client.jobs.get(jid))
     assert found
     assert (found.klass, found.data, found.queue, found.priority) == (
         "Greet",
@@ -52,64 +44,39 @@ def test_job_is_put_read_and_canceled_without_a_loop(blocking: SyncClient) -> No
         "mail",
         -1,
     )
-    assert blocking.jobs.cancel(jid) == [jid]
-    assert blocking.jobs.get(jid) is None
+    assert blocking.call(lambda client: client.jobs.cancel(jid)) == [jid]
+    assert blocking.call(lambda client: client.jobs.get(jid)) is None
 
 
-def test_parts_are_those_of_the_async_client(blocking: SyncClient) -> None:
+def test_call_does_what_an_async_client_can(blocking: SyncClient) -> None:
     flow = blocking.put_flow(chain(greet.data(name="Ann"), greet.data(name="Bob")))
-    assert blocking.queue("default").jids("depends") == list(flow.last)
-    blocking.recur(greet.data(name="Ann"), every=60, offset=60, jid="often")
-    (recurring,) = blocking.recurring.all()
-    assert blocking.recurring.page("default")[0].jid == recurring.jid == "often"
+    dependents = blocking.call(lambda client: client.queue("default").jids("depends"))
+    assert dependents == list(flow.last)
+    recurring = blocking.recur(greet.data(name="Ann"), every=60, offset=60, jid="often")
+    (found,) = blocking.call(lambda client: client.recurring.page("default"))
+    assert found.jid == recurring.jid == "often"
     blocking.call(lambda _: recurring.cancel())
-    assert blocking.recurring.get("often") is None
-    blocking.config.set("heartbeat", 30)
-    assert blocking.config.get("heartbeat") == "30" and blocking.workers.counts() == []
-    assert blocking.server.info().version
-    blocking.ping()
+    assert blocking.call(lambda client: client.recurring.get("often")) is None
 
 
 @pytest.mark.parametrize(
-    ("sync", "other"),
+    ("name", "way"),
     [
-        (SyncClient, Client),
-        (sync_client.SyncQueue, Queue),
-        (sync_client.SyncJobs, Jobs),
-        (sync_client.SyncRecurringJobs, RecurringJobs),
-        (sync_client.SyncWorkers, Workers),
-        (sync_client.SyncConfig, Config),
-        (sync_client.SyncServer, Server),
-        (sync_client.SyncArchive, Archive),
+        ("queue", "client.call(lambda client: client.queue...)"),
+        ("jobs", "client.call(lambda client: client.jobs...)"),
+        ("config", "client.call(lambda client: client.config...)"),
+        ("enqueue", "client.put(handler.data(name=...), delay=60)"),
     ],
 )
-def test_every_method_that_waits_is_there(sync: type, other: type) -> None:
-    waiting = {
-        name
-        for name, value in vars(other).items()
-        if not name.startswith("_") and inspect.iscoroutinefunction(value)
-    }
-    assert waiting - vars(sync).keys() == set()
-
-
-def test_job_set_is_put_closed_and_canceled(blocking: SyncClient) -> None:
-    numbers = blocking.job_set("n")
-    assert numbers.put_many(NewJob("Greet", {}) for _ in range(3)) == 3
-    numbers.close()
-    assert blocking.job_sets() == [numbers.status()]
-    assert numbers.cancel() == 3
+def test_other_names_say_what_to_write(blocking: SyncClient, name: str, way: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(f"write `{way}`")):
+        getattr(blocking, name)
 
 
 def test_put_many_keeps_the_order(blocking: SyncClient) -> None:
     jids = blocking.put_many([NewJob("K", n) for n in range(250)], queue="mail")
-    waiting = blocking.queue("mail").peek(count=300)
+    waiting = blocking.call(lambda client: client.queue("mail").peek(count=300))
     assert [(each.jid, each.data) for each in waiting] == [(jid, n) for n, jid in enumerate(jids)]
-
-
-def test_queue_is_cleared_without_a_loop(blocking: SyncClient) -> None:
-    blocking.put_many([NewJob("K", n) for n in range(3)], queue="mail")
-    assert blocking.queue("mail").clear(dry_run=True).canceled == 3
-    assert blocking.queue("mail").clear(["waiting"]).canceled == 3
 
 
 def test_errors_are_those_of_the_async_client(blocking: SyncClient) -> None:
@@ -118,7 +85,7 @@ def test_errors_are_those_of_the_async_client(blocking: SyncClient) -> None:
     a = blocking.put("K", queue="mail")
     blocking.put("K", depends=[a], queue="mail")
     with pytest.raises(HasDependents):
-        blocking.jobs.cancel(a)
+        blocking.call(lambda client: client.jobs.cancel(a))
     with pytest.raises(TypeError):
         SyncClient(colour="red")
     with pytest.raises(ValueError, match="timeout"):
@@ -131,7 +98,7 @@ def test_threads_can_share_a_client(blocking: SyncClient) -> None:
         jids = list(threads.map(lambda n: blocking.put("K", n, queue="mail"), range(200)))
         assert threading.active_count() <= before + 9
     assert len(set(jids)) == 200
-    assert blocking.queue("mail").length() == 200
+    assert blocking.call(lambda client: client.queue("mail").length()) == 200
 
 
 async def test_calls_on_an_event_loop_are_refused(blocking: SyncClient) -> None:
@@ -146,7 +113,7 @@ def test_call_after_close_connects_again(blocking: SyncClient) -> None:
     assert "aioqless" not in [each.name for each in threading.enumerate() if each not in others]
     blocking.close()
     blocking.put("K", queue="mail")
-    assert blocking.queue("mail").length() == 2
+    assert blocking.call(lambda client: client.queue("mail").length()) == 2
 
 
 def test_outage_raises_and_later_calls_work(own_server: OwnServer) -> None:
@@ -157,7 +124,7 @@ def test_outage_raises_and_later_calls_work(own_server: OwnServer) -> None:
             client.put("K", queue="mail")
         own_server.start()
         client.put("K", queue="mail")
-        assert client.queue("mail").length() == 2
+        assert client.call(lambda client: client.queue("mail").length()) == 2
 
 
 FORKING = """
@@ -229,5 +196,5 @@ def test_flask_view_puts_a_job(blocking: SyncClient) -> None:
         return blocking.put(greet, {"name": name}, queue="mail")
 
     jid = app.test_client().post("/greet/Ann").text
-    found = blocking.jobs.get(jid)
+    found = blocking.call(lambda client: client.jobs.get(jid))
     assert found and found.data == {"name": "Ann"}

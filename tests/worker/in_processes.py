@@ -248,11 +248,11 @@ def length(job: Job[Any], page: Any) -> int:
 @job(klass="PutInOutage", executor="process")
 def put_in_outage(job: Job[Any]) -> None:
     with SyncClient(job.data["url"]) as queues:
-        queues.queue("children").length()  # connects
+        queues.call(lambda client: client.ping())  # connects
         began(job)
         while not (Path(job.data["folder"]) / "away").exists():
             time.sleep(0.01)
         try:
-            queues.queue("children").put("Child")
+            queues.put("Child", queue="children")
         except Exception:  # an application's own retry
             return

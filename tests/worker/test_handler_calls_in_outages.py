@@ -170,7 +170,7 @@ async def test_calls_of_handlers_in_threads_wait_for_redis(
     def in_thread(job: Job[Any], how: str) -> None:
         with SyncClient(url) as queues:
             if how == "sync client":
-                queues.queue("children").length()  # connects
+                queues.call(lambda client: client.ping())  # connects
             gate.enter_in_thread(job)
             if how == "step":
                 job.step("four", four)  # type: ignore[unused-coroutine]

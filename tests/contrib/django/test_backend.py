@@ -43,7 +43,7 @@ def test_enqueued_task_is_a_job_with_its_path_arguments_and_queue(backend: Backe
         {},
     )
     assert result.enqueued_at and timezone.now() - result.enqueued_at < timedelta(seconds=30)
-    found = backend.settings.client().jobs.get(result.id)
+    found = jobs(backend, lambda client: client.jobs.get(result.id))
     assert found is not None
     assert (found.klass, found.queue, found.priority, found.data) == (
         "tests.contrib.django.shop.tasks.greet",
@@ -182,7 +182,7 @@ def test_signals_are_sent_when_a_task_is_enqueued_starts_and_ends(
 
 def test_job_options_of_a_task_retry_it(backend: Backend, run_tasks: RunTasks) -> None:
     result = tasks.fail_twice.enqueue()
-    assert backend.settings.client().jobs.get(result.id).retries == 2
+    assert jobs(backend, lambda client: client.jobs.get(result.id)).retries == 2
     run_tasks()
     result.refresh()
     assert (result.return_value, result.attempts, result.errors) == (3, 3, [])
@@ -194,7 +194,7 @@ def test_job_options_of_the_settings_apply_to_all_tasks(
     backend = make_backend(job_options={"retries": 7, "unique": Key("one")})
     first, second = tasks.add.enqueue(1), tasks.add.enqueue(2)
     assert first.id == second.id
-    assert backend.settings.client().jobs.get(first.id).retries == 7
+    assert jobs(backend, lambda client: client.jobs.get(first.id)).retries == 7
 
 
 def test_schedule_of_a_task_puts_it_into_its_queue(
@@ -300,7 +300,7 @@ def test_operator_may_move_a_task_to_a_queue_that_the_settings_do_not_name(
 
     jobs(backend, move)
     assert tasks.add.get_result(result.id).task.queue_name == "default"
-    assert backend.settings.client().jobs.get(result.id).state == JobState.WAITING
+    assert jobs(backend, lambda client: client.jobs.get(result.id)).state == JobState.WAITING
 
 
 def test_failed_task_is_logged_by_django_with_its_exception(
