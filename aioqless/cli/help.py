@@ -28,10 +28,9 @@ COMMANDS = {
         "failed": "Show the failure groups, or the failed jobs of one.",
         "get": "Show a job: state, failure, data, history.",
         "jobs": "List jobs that match a filter.",
-        "queues": "Show how many jobs each queue has in each state.",
+        "queues": "Show how many jobs each queue has in each state; or show one, with its tenants.",
         "stats": "Show how long jobs of a day waited and ran, and how many failed or were retried.",
         "tail": "Print events of jobs until Ctrl-C.",
-        "tenants": "Show the jobs of each tenant of a queue with fair turns.",
         "workers": "List workers: their queues, how many jobs each holds, how many locks expired; "
         "or show one.",
     },
@@ -44,16 +43,12 @@ COMMANDS = {
         "retry": "Retry failed jobs by jid, group, filter, job set, or all.",
         "signal": "Send a signal to a job, which waits for it now or later.",
         "tag": "Tag a job and show its tags, or tag the jobs of a filter.",
-        "track": "Track jobs: publish their events one by one (`aioqless tail --tracked`).",
-        "unfail": "Retry failed jobs of a group in a given queue; print how many.",
     },
     "Manage queues and workers": {
         "clear": "Delete the jobs of a queue, except running jobs and dependencies of other jobs.",
         "pause": "Pause queues, or a worker.",
         "recur": "Recurring jobs.",
         "resume": "Resume queues, or a worker.",
-        "subscribe": "Subscribe a running worker to a queue, or change its limit and weight.",
-        "unsubscribe": "Unsubscribe a running worker from a queue.",
     },
     "Run": {"worker": "Run jobs."},
     "Administer": {

@@ -138,14 +138,20 @@ async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     assert (shown["name"], shown["waiting"], shown["workers"]) == ("mial", 1, 0)
 
 
-async def test_tenants_prints_the_jobs_of_each(client: Client, cli: Aioqless) -> None:
-    assert "fair_by" in "".join([*(empty := await cli("tenants", "mail")).out, *empty.err])
+async def test_queue_is_printed_with_the_jobs_of_each_tenant(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put("Greet")
+    assert len((await cli("queues", "mail")).out.splitlines()) == 2  # no tenants
+    assert json.loads((await cli("queues", "mail", "--json")).out)["tenants"] == []
     await client.queue("mail").put("Greet", fair_by=Key("acme"))
-    (shown,) = json.loads((await cli("tenants", "mail", "--json")).out)
-    assert (shown["key"], shown["waiting"], shown["running"]) == ("acme", 1, 0)
-    header, line = (await cli("tenants", "mail")).out.splitlines()
+    shown = json.loads((await cli("queues", "mail", "--json")).out)
+    assert (shown["name"], shown["waiting"]) == ("mail", 2)
+    (tenant,) = shown["tenants"]
+    assert (tenant["key"], tenant["waiting"], tenant["running"]) == ("acme", 1, 0)
+    *_, header, line = (await cli("queues", "mail")).out.splitlines()
     assert header.split() == ["tenant", "priority", "waiting", "running", "lag"]
     assert line.split()[:4] == ["acme", "0", "1", "0"]
+    assert "did you mean mail?" in (misspelt := await cli("queues", "mial")).err
+    assert (misspelt.code, misspelt.out) == (1, "")
 
 
 async def test_queues_prints_a_few_of_many_gaps(client: Client, cli: Aioqless) -> None:
@@ -211,8 +217,9 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
     )
     shown = (await cli("failed", "typo")).out
     assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2 jobs\n")
-    assert (await cli("unfail", "mail", "typo", "--count", "1")).out == "1\n"
-    assert (await client.jobs.failed_counts(), await client.queue("mail").jids("waiting")) == (
+    retried = await cli("retry", "--group", "typo", "--queue", "post", "--count", "1")
+    assert retried.out == "1 job of typo retried\n"
+    assert (await client.jobs.failed_counts(), await client.queue("post").jids("waiting")) == (
         {"typo": 1},
         ["a"],
     )

@@ -1,4 +1,4 @@
-"""Job sets on the command line: sets, set, retry --set, cancel --set."""
+"""Job sets on the command line: sets, retry --set, cancel --set."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ async def test_sets_are_listed_and_shown(client: Client, cli: Aioqless) -> None:
     (listed,) = json.loads((await cli("sets", "--json")).out)
     assert (listed["name"], listed["added"], listed["open"], listed["failed"]) == ("mails", 3, 2, 1)
     assert "mails" in (await cli("sets")).out
-    shown = (await cli("set", "mails")).out
+    shown = (await cli("sets", "mails")).out
     assert "mails: 33% of 3, closed" in shown and "typo" in shown
-    assert json.loads((await cli("set", "mails", "--json")).out)["groups"] == {"typo": 1}
-    assert "there is no such job set" in (await cli("set", "other")).err
+    assert json.loads((await cli("sets", "mails", "--json")).out)["groups"] == {"typo": 1}
+    assert (await cli("sets", "--follow")).code == 2
+    assert "there is no such job set" in (await cli("sets", "other")).err
 
 
 async def test_failed_members_are_retried(client: Client, cli: Aioqless) -> None:
@@ -43,4 +44,4 @@ async def test_set_is_canceled_and_followed_to_its_end(client: Client, cli: Aioq
     dry = await cli("cancel", "--set", "mails", "--dry-run")
     assert dry.out == "2 jobs of the set mails would be deleted\n"
     assert (await cli("cancel", "--set", "mails", "--yes")).out == "2 jobs deleted\n"
-    assert "mails: 100% of 3, ended" in (await cli("set", "mails", "--follow")).out
+    assert "mails: 100% of 3, ended" in (await cli("sets", "mails", "--follow")).out

@@ -351,7 +351,7 @@ async def test_jobs_of_a_filter_are_tagged_and_get_a_priority(
         assert (await cli(*wrong)).code == 2
 
 
-async def test_move_tag_and_track_change_the_job(client: Client, cli: Aioqless) -> None:
+async def test_move_and_tag_change_the_job(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
     assert (await cli("move", "a", "post", "--priority", "-3")).out == "a moved from mail to post\n"
     job = await client.jobs.get("a")
@@ -363,9 +363,6 @@ async def test_move_tag_and_track_change_the_job(client: Client, cli: Aioqless) 
         "]",
     ]
     assert (await cli("tag", "a", "news", "--remove")).out == "urgent\n"
-    assert (await cli("track", "a")).out == "a is tracked\n"
-    assert json.loads((await cli("track", "--json")).out)["jobs"][0]["jid"] == "a"
-    assert (await cli("track", "a", "--off")).out == "a is no longer tracked\n"
     await client.queue("post").pop(worker="ann")
     assert "which loses its lock" in (await cli("move", "a", "mail")).err
 
@@ -400,13 +397,11 @@ async def test_job_whose_data_is_no_json_is_listed_beside_the_others(
 ) -> None:
     for jid in ("bad", "good"):
         await client.queue("mail").put("Greet", {"n": 1.50}, jid=jid)
-        await client.jobs.track(jid)
     stored = data.encode(errors="surrogateescape")
     await client.redis.hset(f"{client.namespace}:j:bad", "data", stored)
     listed = json.loads((await cli("jobs", "queue:mail", "--json")).out)
-    tracked = json.loads((await cli("track", "--json")).out)["jobs"]
     single = [json.loads((await cli("get", jid, "--json")).out) for jid in ("bad", "good")]
-    for jobs in (listed, tracked, single):
+    for jobs in (listed, single):
         shown = {job["jid"]: (job["data"], job["data_error"]) for job in jobs}
         assert shown["good"] == ({"n": 1.5}, None)
         text, error = shown["bad"]

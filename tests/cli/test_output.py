@@ -24,6 +24,7 @@ from aioqless.cli.presentation.histograms import (
 )
 from aioqless.cli.presentation.prompts import show_progress
 from aioqless.client.run_buckets import RUN_BUCKETS, WAITS, bucket_of
+from aioqless.contrib import private_redis
 from aioqless.validation import plain
 from tests.cli.conftest import ROOT, Aioqless
 from tests.cli.terminal import terminal
@@ -278,16 +279,17 @@ async def test_tail_prints_json_lines(client: Client, cli: Aioqless) -> None:
     )
 
 
-async def test_redis_shows_starts_and_stops_the_private_server(
-    cli: Aioqless, tmp_path: Path
-) -> None:
+async def test_redis_shows_and_stops_the_private_server(cli: Aioqless, tmp_path: Path) -> None:
     home = ["--data", str(tmp_path / "home")]
     assert (await cli("redis", *home, in_namespace=False)).code == 1
-    started = await cli("redis", "start", *home, in_namespace=False)
+    assert (await cli("redis", "--force", *home, in_namespace=False)).code == 2
+    await asyncio.to_thread(private_redis.ensure, tmp_path / "home")
+    started = await cli("redis", *home, in_namespace=False)
     assert "redis.sock" in started.out and started.code == 0
     shown = json.loads((await cli("redis", "--json", *home, in_namespace=False)).out)
     assert shown["running"] and shown["url"].startswith("unix://")
-    assert (await cli("redis", "stop", "--force", *home, in_namespace=False)).out == "stopped\n"
+    assert (await cli("redis", "--stop", "--force", *home, in_namespace=False)).out == "stopped\n"
+    assert (await cli("redis", "--stop", *home, in_namespace=False)).out == "it wasn't running\n"
 
 
 async def test_misspelled_command_gets_a_suggestion(cli: Aioqless) -> None:

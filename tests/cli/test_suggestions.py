@@ -81,7 +81,7 @@ async def test_queue_in_the_place_of_a_failure_group_is_named(
     client: Client, cli: Aioqless
 ) -> None:
     await client.queue("mail").put("Greet")
-    refused = await cli("unfail", "nosuch", "mail")
+    refused = await cli("retry", "--group", "mail")
     assert refused.err == "aioqless: there are no failed jobs in mail: mail is a queue\n"
 
 
@@ -96,7 +96,6 @@ async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: A
         ["jobs", "group:tpyo", "--json"],
         ["retry", "--group", "tpyo"],
         ["retry", "--group", "tpyo", "--dry-run"],
-        ["unfail", "mail", "tpyo"],
     ):
         ended = await cli(*command)
         assert (ended.code, ended.err) == (

@@ -191,21 +191,12 @@ async def test_running_worker_is_subscribed_by_its_name(
             return listeners == 1
 
         await until(listens)
-        told = [
-            (await aioqless(*order)).out
-            for order in (
-                ("subscribe", "w-1", "billing=2"),
-                ("unsubscribe", "w-1", "mail"),
-                ("pause", "--worker", "w-1"),
-                ("resume", "--worker", "w-1"),
-            )
-        ]
-        assert told == [
-            "mail reports=4 billing=2\n",
-            "reports=4 billing=2\n",
-            "w-1 paused\n",
-            "w-1 resumed\n",
-        ]
+        state = await client.workers.subscribe("w-1", "billing", limit=2)
+        assert state.queues == ["mail", "reports=4", "billing=2"]
+        state = await client.workers.unsubscribe("w-1", "mail")
+        assert state.queues == ["reports=4", "billing=2"]
+        assert (await aioqless("pause", "--worker", "w-1")).out == "w-1 paused\n"
+        assert (await aioqless("resume", "--worker", "w-1")).out == "w-1 resumed\n"
         await client.queue("mail").put("Slow", jid="a")
         await client.queue("billing").put("Slow", jid="b")
         await until(lambda: worker.logged("job.completed"))

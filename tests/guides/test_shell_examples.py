@@ -180,7 +180,8 @@ async def test_commands_of_the_private_redis_succeed(
     assert OF_PRIVATE_REDIS
     own = {name: value for name, value in environment.items() if name != "AIOQLESS_URL"}
     try:
-        for line in ["redis start", *OF_PRIVATE_REDIS]:
+        await asyncio.to_thread(private_redis.ensure, tmp_path)
+        for line in OF_PRIVATE_REDIS:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "aioqless", *shlex.split(line)),
                 env={**own, "AIOQLESS_DATA": str(tmp_path)},

@@ -9,8 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
+from typer.core import TyperGroup
 
 import aioqless
+from aioqless.cli.app import app
+from aioqless.cli.main import load_command
 from aioqless.lua import LUA, list_commands, list_libraries, read_script
 from aioqless.store.command_header import HeaderError, command_names
 from aioqless.store.library_floors import FLOORS, check_use
@@ -23,6 +27,7 @@ ALL_SCRIPTS = 3_092_000
 FIELDS_OF_CALL = 15
 OWN_KEYS = 46  # of the core and of extensions
 OWN_JOB_FIELDS = 28
+COMMANDS = 50  # of the command line; those of a group count one by one
 
 
 @cache
@@ -115,6 +120,19 @@ def test_own_keys_are_bounded() -> None:
 def test_own_fields_of_a_job_are_bounded() -> None:
     described = read_script("lib/base/keys.lua").partition("-- in a recurring job's:")[0]
     assert len(set(re.findall(r"^--   (x-[a-z-]+) ", described, re.MULTILINE))) <= OWN_JOB_FIELDS
+
+
+def leaves(command: object) -> Iterator[object]:
+    if isinstance(command, TyperGroup):
+        for each in command.commands.values():
+            yield from leaves(each)
+    else:
+        yield command
+
+
+def test_commands_of_the_command_line_are_bounded() -> None:
+    load_command()
+    assert len(list(leaves(typer.main.get_command(app)))) <= COMMANDS
 
 
 @pytest.mark.parametrize(

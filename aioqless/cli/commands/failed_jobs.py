@@ -1,4 +1,4 @@
-"""Failed jobs: failed, retry, edit, unfail."""
+"""Failed jobs: failed, retry, edit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from aioqless.cli.options import (
     Jids,
     Json,
     Offset,
-    QueueName,
     Wait,
     Yes,
 )
@@ -176,24 +175,6 @@ async def edit(
         print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
     if not wait:
         print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
-
-
-@app.command(rich_help_panel=Section.JOBS)
-async def unfail(
-    client: Client,
-    queue: QueueName,
-    group: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=complete_group)],
-    count: Annotated[int, typer.Option(help="Maximum number of jobs.", min=1)] = 1000,
-) -> None:
-    """Retry failed jobs of a group in a given queue; print how many.
-
-    (`retry` lets each run where it failed.)
-    """
-    with show_progress(f"retrying {plain(group)}", count) as advance:
-        retried = await client.jobs.retry_group(group, count, queue=queue, step=advance)
-    if not retried:
-        raise await _make_unknown_group(client, group)
-    print(retried)
 
 
 def _require_failed(job: Job) -> Job:

@@ -26,9 +26,8 @@ from aioqless.cli.options import (
     QueueName,
     Yes,
 )
-from aioqless.cli.presentation.formatting import pluralize, shorten
-from aioqless.cli.presentation.json_output import data_text, job_summary
-from aioqless.cli.presentation.printing import print_json, print_table, print_text
+from aioqless.cli.presentation.formatting import pluralize
+from aioqless.cli.presentation.printing import print_json, print_text
 from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
@@ -320,37 +319,3 @@ async def _tag_many(
     change = client.jobs.untag_many if remove else client.jobs.tag_many
     done = "untagged" if remove else "tagged"
     await _change(client, None, words, lambda jids: change(jids, *names), done, dry_run=dry_run)
-
-
-@app.command(
-    rich_help_panel=Section.JOBS,
-    epilog="Examples: aioqless track; aioqless track 4f2a…; aioqless track 4f2a… --off",
-)
-async def track(
-    client: Client,
-    jid: Jids = None,
-    off: Annotated[bool, typer.Option("--off", help="Stop tracking them.")] = False,
-    json: Json = False,
-) -> None:
-    """Track jobs: publish their events one by one (`aioqless tail --tracked`).
-
-    Without jids: list the tracked jobs.
-    """
-    for each in jid or ():
-        await (client.jobs.untrack(each) if off else client.jobs.track(each))
-        print_text(f"{plain(each)} is {'no longer ' if off else ''}tracked")
-    if jid:
-        return
-    jobs, gone = await client.jobs.tracked()
-    if json:
-        print_json({"jobs": [job_summary(job) for job in jobs], "gone": gone})
-        return
-    rows = [
-        (job.jid, job.klass, str(job.state), job.queue, shorten(data_text(job), 60)) for job in jobs
-    ]
-    rows += [(each, "", "gone", "", "") for each in gone]
-    print_table(
-        ["jid", "klass", "state", "queue", "data"],
-        rows,
-        empty="No job is tracked: aioqless track JID",
-    )

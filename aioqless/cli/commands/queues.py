@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, get_args
 
@@ -9,6 +10,7 @@ import msgspec
 import typer
 
 from aioqless.cli.app import Act, Section, app
+from aioqless.cli.completion import complete_queue
 from aioqless.cli.options import Count, DryRun, Json, Offset, QueueName, Yes
 from aioqless.cli.presentation.formatting import format_duration, pluralize
 from aioqless.cli.presentation.missing_nodes import report_missing
@@ -20,6 +22,7 @@ from aioqless.client import Client, read_overview
 from aioqless.client.overview import MAX_QUEUES
 from aioqless.client.queue import Queue
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
+from aioqless.client.queue_statistics import Tenant
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
@@ -37,11 +40,22 @@ State = Annotated[
 @app.command(rich_help_panel=Section.INSPECT)
 async def queues(
     client: Client,
+    queue: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUEUE]",
+            help="Show this queue, and the tenants of its fair turns.",
+            autocompletion=complete_queue,
+        ),
+    ] = None,
     count: Count = 1000,
     offset: Offset = 0,
     json: Json = False,
 ) -> None:
-    """Show how many jobs each queue has in each state."""
+    """Show how many jobs each queue has in each state; or show one, with its tenants."""
+    if queue is not None:
+        await _print_queue(client, queue, count, offset, json)
+        return
     overview = await read_overview(client, most=max(MAX_QUEUES, offset + count))
     found, missing = overview.queues[offset : offset + count], list(overview.missing)
     coverage = overview.coverage
@@ -70,26 +84,32 @@ async def queues(
     report_missing(missing)
 
 
-@app.command(rich_help_panel=Section.INSPECT)
-async def tenants(
-    client: Client,
-    queue: QueueName,
-    count: Count = 100,
-    offset: Offset = 0,
-    json: Json = False,
-) -> None:
-    """Show the jobs of each tenant of a queue with fair turns."""
-    found = await client.queue(queue).tenants(offset=offset, count=count)
+async def _print_queue(client: Client, queue: str, count: int, offset: int, json: bool) -> None:
+    with client.partial_reads() as missing:
+        counts = await client.queue(queue).counts()
+        tenants = await client.queue(queue).tenants(offset=offset, count=count)
+    if not missing and (problem := await describe_unknown_queue(client, queue)):
+        raise AioqlessError(problem)
     if json:
-        print_json([msgspec.structs.asdict(each) for each in found])
-        return
+        shown = [msgspec.structs.asdict(each) for each in tenants]
+        lacking = {"missing": missing} if missing else {}
+        print_json({**msgspec.structs.asdict(counts), "tenants": shown, **lacking})
+    else:
+        print_table(COLUMNS, [[getattr(counts, column) for column in COLUMNS]], empty="")
+        if tenants:
+            _print_tenants(tenants)
+    report_missing(missing)
+
+
+def _print_tenants(tenants: Sequence[Tenant]) -> None:
+    print_text("")
     print_table(
         ("tenant", "priority", "waiting", "running", "lag"),
         [
             [each.key, f"{each.priority:g}", each.waiting, each.running, format_duration(each.lag)]
-            for each in found
+            for each in tenants
         ],
-        empty="No tenants: no job of the queue that waits or runs was put with fair_by.",
+        empty="",
     )
 
 

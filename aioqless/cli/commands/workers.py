@@ -1,4 +1,4 @@
-"""Workers and their queues: workers, subscribe, unsubscribe."""
+"""Workers: workers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from aioqless.cli.app import Act, Section, app
-from aioqless.cli.completion import complete_queue, complete_worker
+from aioqless.cli.app import Section, app
+from aioqless.cli.completion import complete_worker
 from aioqless.cli.options import Json
 from aioqless.cli.presentation.formatting import (
     format_duration,
@@ -20,23 +20,13 @@ from aioqless.cli.presentation.formatting import (
 from aioqless.cli.presentation.json_output import data_text, job_summary, worker_summary
 from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
-from aioqless.cli.presentation.suggestions import await_command, suggest
+from aioqless.cli.presentation.suggestions import suggest
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.job.summaries import WorkerSummary
-from aioqless.client.workers import WorkerState
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
-from aioqless.worker import Subscription
 
 Facts = TypeVar("Facts")
-WorkerName = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORKER",
-        help="Its name; `aioqless workers` shows them.",
-        autocompletion=complete_worker,
-    ),
-]
 OptionalWorker = Annotated[
     str | None,
     typer.Argument(
@@ -153,49 +143,3 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
         rows,
         empty=f"{plain(worker)} has no running jobs.",
     )
-
-
-@app.command(rich_help_panel=Section.QUEUES)
-def subscribe(
-    worker: WorkerName,
-    queue: Annotated[
-        str,
-        typer.Argument(
-            help="As for `worker -q`: mail, reports=4, urgent,5, 'mail-*'.",
-            autocompletion=complete_queue,
-        ),
-    ],
-    json: Json = False,
-) -> Act:
-    """Subscribe a running worker to a queue, or change its limit and weight."""
-    wanted = Subscription.read(queue)
-    weight = None if wanted.weight == 1 else wanted.weight
-
-    async def act(client: Client) -> None:
-        command = client.workers.subscribe(worker, wanted.queue, limit=wanted.limit, weight=weight)
-        await _control(client, worker, command, json)
-
-    return act
-
-
-@app.command(rich_help_panel=Section.QUEUES)
-async def unsubscribe(
-    client: Client,
-    worker: WorkerName,
-    queue: Annotated[str, typer.Argument(autocompletion=complete_queue)],
-    json: Json = False,
-) -> None:
-    """Unsubscribe a running worker from a queue. Running jobs are not affected."""
-    await _control(client, worker, client.workers.unsubscribe(worker, queue), json)
-
-
-async def _control(
-    client: Client, worker: str, command: Awaitable[WorkerState], json: bool
-) -> None:
-    """Send a worker a command, and print its new state."""
-    state = await await_command(client, worker, command)
-    if json:
-        print_json({"queues": state.queues, "paused": state.paused})
-    else:
-        paused = " (paused)" if state.paused else ""
-        print_text(" ".join(map(plain, state.queues)) + paused)

@@ -209,7 +209,7 @@ def erase(
     if younger:
         progress(
             f"{younger:,} files of killed or running processes may have the jobs, in no table: "
-            "`aioqless lake compact` deletes them when they are a day old"
+            "`aioqless lake prune` deletes them when they are a day old"
         )
     return erased
 

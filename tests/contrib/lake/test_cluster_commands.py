@@ -58,7 +58,7 @@ async def archive_and_query(
     commands = [
         ["archive", *source, "--entries", "2", *conf, *place, *master],
         ["tables", *place, *master],
-        ["compact", *place],
+        ["prune", *place],
         ["stats", "--since", "yesterday", *place],
         ["put", rows.as_uri(), *source, "--queue", "bulk", "--klass", "K", *master],
     ]

@@ -33,7 +33,8 @@ def read_files(lake: Lake) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("command", "reason", "code"),
     [
-        ("prune", "give --older-than, --payloads-older-than, or both", 1),
+        ("prune --of ql", "--of and --layer are for --older-than", 1),
+        ("prune --vacuum-hours 23", "--vacuum-hours must be >= 24 (got 23) unless", 2),
         ("prune --older-than soon", "--older-than 'soon' is no day; give 2026-11-21,", 2),
         ("prune --older-than 0d", "--older-than '0d' is no day", 2),
         ("prune --older-than 2999-01-01", "--older-than 2999-01-01 is in the future", 2),
@@ -82,7 +83,7 @@ def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(
     assert read_files(lake) == before
 
 
-@pytest.mark.parametrize("command", ["compact", "prune --older-than 90d"])
+@pytest.mark.parametrize("command", ["prune", "prune --older-than 90d"])
 def test_old_versions_are_kept_for_a_week_at_most(
     command: str, run_lake_command: RunLakeCommand
 ) -> None:

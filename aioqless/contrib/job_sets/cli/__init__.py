@@ -1,1 +1,1 @@
-"""The commands of the command line: sets and set."""
+"""The command that shows job sets; `aioqless.cli.commands` loads it from here."""

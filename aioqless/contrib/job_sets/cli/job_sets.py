@@ -1,14 +1,15 @@
-"""Shows job sets: sets, set."""
+"""Shows job sets: sets."""
 
 from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Act, Section, app
 from aioqless.cli.options import Count, Json, Offset
 from aioqless.cli.presentation.formatting import format_relative_time
 from aioqless.cli.presentation.printing import (
@@ -26,9 +27,30 @@ from aioqless.validation import plain
 PAGE = 100
 
 
-@app.command(rich_help_panel=Section.INSPECT)
-async def sets(client: Client, count: Count = 25, offset: Offset = 0, json: Json = False) -> None:
-    """List job sets, the latest first."""
+@app.command(
+    rich_help_panel=Section.INSPECT,
+    epilog="Examples: aioqless sets; aioqless sets import-42 --follow",
+)
+def sets(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show the job set of this name.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show a progress bar until all members have ended.")
+    ] = False,
+    count: Count = 25,
+    offset: Offset = 0,
+    json: Json = False,
+) -> Act:
+    """List job sets, the latest first; or show one: its members by state, its failure groups."""
+    if name is not None:
+        return partial(_show_set, name=name, follow=follow, json=json)
+    if follow:
+        raise typer.BadParameter("--follow is for one set: name it")
+    return partial(_list_sets, count=count, offset=offset, json=json)
+
+
+async def _list_sets(client: Client, *, count: int, offset: int, json: bool) -> None:
     found: list[JobSetStatus] = []
     while len(found) < count:
         asked = min(PAGE, count - len(found))
@@ -53,18 +75,7 @@ async def sets(client: Client, count: Count = 25, offset: Offset = 0, json: Json
     )
 
 
-@app.command(
-    "set", rich_help_panel=Section.INSPECT, epilog="Example: aioqless set import-42 --follow"
-)
-async def show_set(
-    client: Client,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the set.")],
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Show a progress bar until all members have ended.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Show a job set: its progress, its members by state, its failure groups."""
+async def _show_set(client: Client, *, name: str, follow: bool, json: bool) -> None:
     job_set = client.job_set(name)
     status = await job_set.status()
     if follow:

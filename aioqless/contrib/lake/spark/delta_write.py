@@ -1,7 +1,7 @@
 """Tasks write the files of tables; the driver gets their names, and commits them.
 
 A file that no commit names is in no table: what failed and repeated tasks leave is deleted with
-other orphans by `compact`.
+other orphans by `lake prune`.
 """
 
 from __future__ import annotations

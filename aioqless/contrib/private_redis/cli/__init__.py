@@ -1,1 +1,1 @@
-"""The commands of the private Redis; `aioqless.cli.commands` loads them from here."""
+"""The command of the private Redis; `aioqless.cli.commands` loads it from here."""

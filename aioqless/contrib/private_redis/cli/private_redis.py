@@ -1,4 +1,4 @@
-"""The private Redis: redis, and redis start, stop."""
+"""The private Redis: redis."""
 
 from __future__ import annotations
 
@@ -13,24 +13,37 @@ from aioqless.cli.options import Json
 from aioqless.cli.presentation.printing import print_json, print_text
 from aioqless.contrib import private_redis
 
-redis = typer.Typer(
-    help="The private Redis server. Without a command: show it.", invoke_without_command=True
-)
-app.add_typer(redis, name="redis", rich_help_panel=Section.ADMIN)
 DataDirectory = Annotated[
     Path | None,
     typer.Option("--data", help="Its data directory; default: AIOQLESS_DATA, else the user's own."),
 ]
 
 
-@redis.callback()
-def show_server(context: typer.Context, data: DataDirectory = None, json: Json = False) -> None:
-    """Show the private Redis server, which is used without a URL, unless a command is given.
+@app.command(rich_help_panel=Section.ADMIN)
+def redis(
+    data: DataDirectory = None,
+    stop: Annotated[
+        bool,
+        typer.Option(
+            "--stop",
+            help="Stop it, unless clients are connected. Acknowledged data is on the disk.",
+        ),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --stop: even while clients are connected.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show or stop the private Redis server, which starts when a client without a URL needs it.
 
     Exit code 1 if it doesn't run.
     """
-    if context.invoked_subcommand:
+    if stop:
+        was_running = private_redis.stop(data, force=force)
+        print_text("stopped" if was_running else "it wasn't running")
         return
+    if force:
+        raise typer.BadParameter("--force is for --stop")
     found = private_redis.running(data)
     if json:
         fields: dict[str, object] = {}
@@ -46,28 +59,9 @@ def show_server(context: typer.Context, data: DataDirectory = None, json: Json =
     elif found:
         _print_server(*found)
     else:
-        print_text(
-            "It isn't running. It starts when it is needed; `aioqless redis start` starts it too."
-        )
+        print_text("It isn't running. It starts when it is needed.")
     if not found:
         raise typer.Exit(REFUSED)
-
-
-@redis.command()
-def start(data: DataDirectory = None) -> None:
-    """Start it unless it runs. It stops 20 seconds after its last user has disconnected."""
-    private_redis.ensure(data)
-    if found := private_redis.running(data):
-        _print_server(*found)
-
-
-@redis.command()
-def stop(
-    data: DataDirectory = None,
-    force: Annotated[bool, typer.Option("--force", help="Even while users are connected.")] = False,
-) -> None:
-    """Stop it, unless users are connected. Acknowledged data is on the disk."""
-    print_text("stopped" if private_redis.stop(data, force=force) else "it wasn't running")
 
 
 def _print_server(server: private_redis.Server, users: int) -> None:

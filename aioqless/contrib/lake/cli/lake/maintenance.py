@@ -28,6 +28,8 @@ from .shared import (
 if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake
 
+LEAST_HOURS = 24  # for which files stay that running commands may read
+
 
 @command
 def prune(
@@ -51,12 +53,17 @@ def prune(
     of: OfNamespace = None,
     lake: LakePlace = LAKE,
 ) -> None:
-    """Delete old days of the lake, or only the payloads of their jobs."""
-    if older_than is None and payloads_older_than is None:
-        raise AioqlessError("give --older-than, --payloads-older-than, or both")
-    from aioqless.contrib.lake.maintenance import LAYERS, drop_payloads
+    """Merge small files and delete those of old versions; also old days, or their payloads."""
+    deletes = older_than is not None or payloads_older_than is not None
+    if not deletes and (of or layer):
+        raise AioqlessError("--of and --layer are for --older-than and --payloads-older-than")
+    if not deletes and vacuum_hours < LEAST_HOURS:
+        raise ValueError(
+            f"--vacuum-hours must be >= {LEAST_HOURS} (got {vacuum_hours}) unless days or payloads "
+            "are deleted, since commands read the versions"
+        )
+    from aioqless.contrib.lake.maintenance import LAYERS, compact, drop_payloads
     from aioqless.contrib.lake.maintenance import prune as delete_days
-    from aioqless.contrib.lake.schema import TABLES
 
     first = _parse_first("older-than", older_than)
     first_payload = _parse_first("payloads-older-than", payloads_older_than)
@@ -64,15 +71,15 @@ def prune(
     if strange := set(layer or ()) - set(LAYERS):
         raise AioqlessError(f"there is no layer {min(strange)!r}; there are {', '.join(LAYERS)}")
     _check_namespace(opened, of)
-    refresh_tables(opened)
+    if deletes:
+        refresh_tables(opened)
     if first is not None:
         rows = delete_days(opened, first, of, layer or LAYERS, print_progress)
         print(f"{rows:,} rows of days before {first} deleted")
     if first_payload is not None:
         files = drop_payloads(opened, first_payload, of, print_progress)
         print(f"{files:,} files written again without the payloads of days before {first_payload}")
-    for name in TABLES:
-        opened.table(name).delete_files(vacuum_hours)
+    print(f"{compact(opened, print_progress, vacuum_hours=vacuum_hours)} files less")
 
 
 @command

@@ -1,4 +1,4 @@
-"""Tables of the lake and queries: lake tables, stats, sql, compact, report, status."""
+"""Tables of the lake and queries: lake tables, stats, sql, report, status."""
 
 from __future__ import annotations
 
@@ -162,24 +162,6 @@ def _parse_value(value: str, query: str) -> str:
     if f"'{name}'" not in query:
         raise AioqlessError(f"--set {value}: the query has no getvariable('{name}')")
     return given
-
-
-@command
-def compact(
-    lake: LakePlace = LAKE,
-    vacuum_hours: Annotated[
-        int,
-        typer.Option(
-            help="Age in hours of the oldest version of a table that stays readable.",
-            min=24,
-            max=168,
-        ),
-    ] = 168,
-) -> None:
-    """Merge small files, and delete files that only old versions of the tables have."""
-    from aioqless.contrib.lake.maintenance import compact as merge
-
-    print(f"{merge(open_lake(lake), print_progress, vacuum_hours=vacuum_hours)} files less")
 
 
 @command

@@ -1,1 +1,0 @@
-"""The command that adds marks; `aioqless.cli.commands` loads it from here."""
