@@ -402,6 +402,10 @@ async def test_commands_show_what_is_reachable_and_end_with_an_exit_code(
         assert (code, queue["waiting"]) == (3, present)
         assert queue["missing"][0]["node"] == node.address
         assert f"can't be read: can't connect to Redis at {node.address}" in error
+        code, output, error = await run("queues", "mail", "--json")
+        shown = json.loads(output)
+        assert (code, shown["waiting"], shown["tenants"]) == (3, present, [])
+        assert shown["missing"][0]["node"] == node.address
         code, output, error = await run("queues")
         assert code == 3 and "mail" in output and node.address in error
         for command in ("workers", "stats", "failed"):
