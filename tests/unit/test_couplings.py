@@ -25,7 +25,7 @@ LONGEST_LIBRARY = 400  # lines
 LARGEST_SCRIPT = 120_500  # characters
 ALL_SCRIPTS = 3_092_000
 FIELDS_OF_CALL = 15
-OWN_KEYS = 46  # of the core and of extensions
+OWN_KEYS = 45  # of the core and of extensions
 OWN_JOB_FIELDS = 28
 COMMANDS = 50  # of the command line; those of a group count one by one
 

@@ -220,6 +220,7 @@ class Endpoints:
             except REDIS_UNAVAILABLE as error:
                 kind = "refused"
                 message = f"Redis can't be reached, it may have been done or not: {error}"
+        self._live.note_change()
         flash, browser = self._dashboard.flash, context.session.nonce
         flash[browser] = [*flash.get(browser, [])[1 - MAX_MESSAGES :], (kind, message)]
         if kind == "refused":

@@ -85,6 +85,7 @@ class LiveUpdates:
         self._added = asyncio.Event()
         self._rendering_task: asyncio.Task[None] | None = None
         self._commands = 0  # of Redis, as estimated
+        self._changed = -1e9  # when a reader changed something
 
     @property
     def streams(self) -> int:
@@ -123,6 +124,13 @@ class LiveUpdates:
             topic.followers.discard(follower)
             if not topic.followers and self._topics.get(key) is topic:
                 del self._topics[key]
+
+    def note_change(self) -> None:
+        """Note that a reader has changed something: what was read before is not sent any more."""
+        self._changed = asyncio.get_running_loop().time()
+        for topic in self._topics.values():
+            topic.rendered = -1e9
+        self._added.set()
 
     async def aclose(self) -> None:
         """Stop rendering."""
@@ -163,19 +171,24 @@ class LiveUpdates:
             while self._topics:
                 if topic := await self._next_topic():
                     began, before = time.process_time(), self._commands
+                    read_at = asyncio.get_running_loop().time()
                     html = await self._render(topic)
                     pause = max(
                         min(MAX_PAUSE, time.process_time() - began),
                         min(MAX_COMMAND_PAUSE, (self._commands - before) / COMMAND_RATE),
                     )
-                    topic.rendered = asyncio.get_running_loop().time()
-                    topic.html = topic.html if html == topic.html else html
-                    for follower in topic.followers:
-                        follower.reader.served = topic.rendered
-                        follower.rendered.set()
+                    if read_at > self._changed:
+                        self._show(topic, html)
                     await asyncio.sleep(pause)
         finally:
             self._rendering_task = None
+
+    def _show(self, topic: Topic, html: str) -> None:
+        topic.rendered = asyncio.get_running_loop().time()
+        topic.html = topic.html if html == topic.html else html
+        for follower in topic.followers:
+            follower.reader.served = topic.rendered
+            follower.rendered.set()
 
     async def _next_topic(self) -> Topic | None:
         """Return the topic to render now; None after waiting for one."""

@@ -17,6 +17,7 @@ from aioqless.contrib.dashboard.live_updates import COMMAND_RATE, RENDER_INTERVA
 from tests.commands import count_commands
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, entered, served
+from tests.contrib.dashboard.steps import do
 from tests.reported_runs import report_runs, run_values
 from tests.server import OwnServer
 
@@ -50,11 +51,15 @@ async def client(own_server: OwnServer) -> AsyncIterator[Client]:
         yield client
 
 
-async def follow(http: httpx.AsyncClient, at: str, shown: list[str]) -> None:
+async def follow(
+    http: httpx.AsyncClient, at: str, shown: list[str], contents: list[str] | None = None
+) -> None:
     async with http.stream("GET", "/live", params={"at": at}, timeout=60) as answer:
         async for line in answer.aiter_lines():
             if line.startswith("data: "):
                 shown.append(at)
+                if contents is not None:
+                    contents.append(line)
 
 
 async def test_pause_after_each_live_page_pays_for_its_commands(
@@ -101,6 +106,24 @@ async def test_streams_of_one_page_share_its_reading(
             each.cancel()
         await asyncio.wait(readings)
     assert took < 20 * 5  # each checks its session, and none reads queues
+
+
+async def test_live_page_that_was_read_before_an_action_is_not_shown_after_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    app, shown = create_app(client, identify=OPEN), list[str]()
+    before, after = list[str](), list[str]()
+    monkeypatch.setattr(live_updates, "RENDER_INTERVAL", 3600)
+    async with served(app) as site, entered(site, headers={"Origin": site}) as http:
+        readings = [asyncio.create_task(follow(http, "/queue?name=mail", shown, before))]
+        await until(lambda: before)
+        await do(http, "pause", queue="mail")
+        readings.append(asyncio.create_task(follow(http, "/queue?name=mail", shown, after)))
+        await until(lambda: after)
+        for each in readings:
+            each.cancel()
+        await asyncio.wait(readings)
+    assert "Resume" not in before[0] and "Resume" in after[0]
 
 
 @pytest.mark.long
