@@ -218,9 +218,6 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("revive", "revive", lambda client: client.jobs.retry("bad", data={"n": 2})),
     ("revive", "revive a group", lambda client: client.jobs.retry_group("typo", 5)),
     ("audit_log", "note an act", recorded_in_the_audit_log),
-    ("session", "a session begins", script("session", "keep", id="digest", proof="hash",
-        seconds=60)),
-    ("session", "a session ends", script("session", "drop", id="digest")),
     ("sweep", "sweep", swept),
     ("archive_trim", "what is archived goes", lambda client:
         Archive(client.internals.store).trim("1-0", "lake")),

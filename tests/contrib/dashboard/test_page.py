@@ -88,7 +88,8 @@ async def test_nginx_with_basic_authentication_names_users(
 
 
 async def test_header_of_oauth2_proxy_names_users(redis_url: str) -> None:
-    words, proxy = documented("X-Forwarded-Email"), shlex.split(OAUTH2_PROXY)
+    words = [*documented("X-Forwarded-Email"), "--role", "ada@example.com=admin"]
+    proxy = shlex.split(OAUTH2_PROXY)
     assert proxy[proxy.index("--upstream") + 1] == "http://127.0.0.1:8787"  # of `aioqless web`
     with running([*words, "--port", "0"], redis_url) as url:
         async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
