@@ -172,8 +172,9 @@ async def test_many_readers_get_everything_and_memory_returns(
         assert high > before + jobs * 20_000
         await expire_outputs()
 
-        # But for the completed jobs, and 38 KB that Redis takes once, early or late; connections end a little later, and the answers that are kept
-        # for calls which a busy machine has sent again expire after two minutes.
+        # But for the completed jobs, and 38 KB that Redis takes once, early or late; connections
+        # end a little later, and the answers that are kept for calls which a busy machine has sent
+        # again expire after two minutes.
         async def is_back() -> bool:
             return await memory() < before + 50_000 + jobs * 4_000
 
