@@ -96,7 +96,7 @@ async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
         )
         ready = [each.name for each in queues if each.waiting or each.scheduled]
         limits = await read_limits(store, ready)
-        # That of a node that is there: by now it is known which are missing.
+        # Read last: it asks one node, and by now those that don't answer are known.
         server = await _read_server(client)
     paused = {each.name for each in queues if each.paused}
     running = {name: each for name, each in limits.items() if name not in paused}

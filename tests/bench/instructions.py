@@ -218,7 +218,6 @@ MEASURED: dict[str, _Each] = {
     "metrics": ("metrics", "periods", {"seconds": 60, "series": ["4:mail:K1"]}, _none),
     "mark": ("mark", None, {"text": "moved", "now": None}, _none),
     "import": ("import", "queues", {"prefix": "", "into": "", "now": None}, _none),
-    "session": ("session", "keep", {"proof": "p", "seconds": 60}, lambda n: {"id": f"s{n}"}),
     "reserve": (
         "reserve", None,
         {"queue": "mail", "person": "ann", "limit": 60, "worker": "person:ann", "now": None},

@@ -126,7 +126,7 @@ class LiveUpdates:
                 del self._topics[key]
 
     def note_change(self) -> None:
-        """Note that a reader has changed something: what was read before is not sent any more."""
+        """Discard what was read before a user's action: pages show its effect from now on."""
         self._changed = asyncio.get_running_loop().time()
         for topic in self._topics.values():
             topic.rendered = -1e9

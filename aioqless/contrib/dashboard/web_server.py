@@ -30,7 +30,7 @@ def choose_identify(
         address: Where the dashboard listens.
         tokens_file: The file of tokens; the environment may have tokens instead.
         header: The header in which proxies name users.
-        proxies: Addresses of the proxies; those that reach a Unix socket are one.
+        proxies: Addresses of the proxies; with a Unix socket, `unix` stands for all of them.
         roles: Roles of the users that proxies name, as `name=role`.
 
     Raises:

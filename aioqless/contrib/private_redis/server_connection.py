@@ -55,7 +55,7 @@ class ServerConnection:
         return sum(each["name"] != SUPERVISOR for each in self._redis.client_list()) - 1
 
     def name_as_supervisor(self) -> None:
-        """Name this connection the supervisor's; if the server is gone, the next call notices."""
+        """Set the connection's name; an error is ignored here, and raised by the next call."""
         with suppress(RedisError):
             self._redis.client_setname(SUPERVISOR)
 
