@@ -211,15 +211,15 @@ async def test_name_that_begins_with_a_minus_is_not_read_as_another_one_that_is_
 
 
 async def test_filter_by_data_is_not_shown_to_those_who_may_not_see_data(client: Client) -> None:
-    await client.queue("mail").put("Greet", {"customer": 4711})
+    await client.queue("mail").put("Greet", {"customer": "acme-4711"})
     role = Role.ADMIN
     async with client_of(create_app(client, identify=lambda _: Identity("ann", role))) as http:
-        await do(http, "select-tag", filter="customer:4711", found="1", tags="x")
-        assert "customer:4711" in (await http.get("/")).text
+        await do(http, "select-tag", filter="customer:acme-4711", found="1", tags="x")
+        assert "customer:acme-4711" in (await http.get("/")).text
         role = Role.READ
         for path in ("/", "/failures"):
             page = (await http.get(path)).text
-            assert "1 of 1 tagged" in page and "4711" not in page
+            assert "1 of 1 tagged" in page and "acme-4711" not in page
 
 
 async def test_filter_that_is_too_long_is_refused_also_for_an_action(
