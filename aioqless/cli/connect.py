@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from redis.exceptions import RedisError
 
-from aioqless.cli.partitions import PARTITIONS_VARIABLE
+from aioqless.cli.partitions import PARTITIONS_VARIABLE, count_partitions
 from aioqless.client import Client, acting_as, extensions
 from aioqless.errors import AioqlessError
 from aioqless.redis.cluster import uses_shard_channels
@@ -43,7 +43,7 @@ def run_with_client(
 
 def make_client(url: str | None, namespace: str, partitions: int | None = None) -> Client:
     """Return a client of the namespace, or of all its partitions if their number is given."""
-    if partitions is None:
+    if (partitions := count_partitions(namespace, partitions)) is None:
         return Client(url, namespace=namespace)
     make: Callable[..., Client] = extensions.load("partitions").PartitionedClient
     return make(url, namespace=namespace, partitions=partitions)

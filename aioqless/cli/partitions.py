@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 
 from aioqless.errors import AioqlessError
+from aioqless.redis.cluster import uses_shard_channels
 
 PARTITIONS_VARIABLE = "AIOQLESS_PARTITIONS"
+
+
+def count_partitions(namespace: str, given: int | None) -> int | None:
+    """Return how many partitions a command works on; None for a namespace without, or for one."""
+    return None if uses_shard_channels(namespace) else given
 
 
 def check_one_partition(namespace: str) -> None:

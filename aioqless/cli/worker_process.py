@@ -17,6 +17,7 @@ from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import RECYCLED
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.open_file_limit import check_open_file_limit
+from aioqless.cli.partitions import count_partitions
 from aioqless.cli.shutdown_timer import ShutdownTimer
 from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
@@ -48,7 +49,7 @@ class WorkerProcess:
         _log_unawaited()
         options = self.options
         kind: MakeWorker = Worker
-        if options.partitions is not None:
+        if count_partitions(options.namespace, options.partitions) is not None:
             kind = extensions.load("partitions").PartitionedWorker
         return run_with_client(
             options.url,

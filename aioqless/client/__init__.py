@@ -27,7 +27,6 @@ events/              Events            the event stream
 archive.py           Archive           the state of the archive stream
 config.py            Config            shared configuration
 consistency.py       Finding           the consistency check
-missing_nodes.py     MissingNode       what partial reads lack
 redis_server.py      Server            state of the Redis server
 extensions.py                          where a client reaches extensions
 """

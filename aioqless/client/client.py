@@ -38,7 +38,6 @@ from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.job_set import JobSet, list_sets
 from aioqless.client.jobs import Jobs
-from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.new_job import Branch, Klass, NewJob, R
 from aioqless.client.put_options import FlowOptions, PutOptions, RecurOptions
 from aioqless.client.put_sender import CLOSED, PutHook
@@ -494,17 +493,6 @@ class Client:
             redis.exceptions.RedisError: It doesn't answer in time, or refuses the client.
         """
         await self.internals.store.now()
-
-    @contextmanager
-    def partial_reads(self) -> Iterator[list[MissingNode]]:
-        """Let reads of several partitions return what can be reached, within the block.
-
-        Of a namespace without partitions nothing is ever missing: its reads raise.
-
-        Yields:
-            The nodes that didn't answer, filled by the reads.
-        """
-        yield []
 
     async def lags(self, *queues: str) -> list[float]:
         """Return how many seconds ago the next job of each queue could have started; 0 for none.

@@ -14,7 +14,6 @@ from redis import exceptions
 from aioqless.client.archive import ArchiveState
 from aioqless.client.client import Client
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
-from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.redis_server import ServerInfo
 from aioqless.client.workers import WorkerCounts
@@ -53,7 +52,6 @@ class Overview:
         workers: The known workers, those seen last first.
         archive: The state of the archive stream.
         server: Memory, persistence and load of Redis; empty if the user may not read it.
-        missing: Nodes of a partitioned namespace that didn't answer: their jobs aren't counted.
         commands: About how many commands of Redis it took.
     """
 
@@ -65,7 +63,6 @@ class Overview:
     workers: tuple[WorkerCounts, ...] = ()
     archive: ArchiveState = field(default_factory=ArchiveState)
     server: ServerInfo = field(default_factory=ServerInfo)
-    missing: tuple[MissingNode, ...] = ()
     commands: int = 0
 
     @property
@@ -79,25 +76,23 @@ class Overview:
 
 
 async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
-    """Read what a namespace is doing, as far as its nodes can be reached.
+    """Read what a namespace is doing.
 
     Args:
         client: The client of the namespace.
         most: Maximum number of queues to look at; of workers, at most 1,000 are read.
     """
     store = client.internals.store
-    with client.partial_reads() as missing:
-        queues, failed, workers, archive, now = await asyncio.gather(
-            client.queues(count=most),
-            client.jobs.failed_counts(),
-            client.workers.counts(),
-            client.archive.state(),
-            store.now(),
-        )
-        ready = [each.name for each in queues if each.waiting or each.scheduled]
-        limits = await read_limits(store, ready)
-        # Read last: it asks one node, and by now those that don't answer are known.
-        server = await _read_server(client)
+    queues, failed, workers, archive, now, server = await asyncio.gather(
+        client.queues(count=most),
+        client.jobs.failed_counts(),
+        client.workers.counts(),
+        client.archive.state(),
+        store.now(),
+        _read_server(client),
+    )
+    ready = [each.name for each in queues if each.waiting or each.scheduled]
+    limits = await read_limits(store, ready)
     paused = {each.name for each in queues if each.paused}
     running = {name: each for name, each in limits.items() if name not in paused}
     return Overview(
@@ -109,7 +104,6 @@ async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
         workers=tuple(workers),
         archive=archive,
         server=server,
-        missing=tuple(missing),
         commands=PER_QUEUE * len(queues)
         + PER_DELAY * len(ready)
         + PER_WORKER * len(workers)

@@ -34,13 +34,12 @@ async def check(
     What other qless clients leave by design is listed last, and doesn't count as a problem.
     """
     errors = make_console(errors=True)
-    with client.partial_reads():
-        with show_progress("looking", None) as advance:
-            problems = await client.check(resolve=resolve, step=advance)
-        overview = await read_overview(client)
-        if trouble := overview.archive.describe_problem(overview.when):
-            errors.print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
-        print_gaps(overview.coverage)
+    with show_progress("looking", None) as advance:
+        problems = await client.check(resolve=resolve, step=advance)
+    overview = await read_overview(client)
+    if trouble := overview.archive.describe_problem(overview.when):
+        errors.print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
+    print_gaps(overview.coverage)
     others = [problem for problem in problems if problem.is_left_by_others]
     own = [problem for problem in problems if not problem.is_left_by_others]
     left = [problem for problem in own if not problem.fixed]
@@ -59,7 +58,7 @@ async def check(
         what = pluralize(len(others), "entry", "entries")
         done = "were deleted" if resolve else "are harmless; --resolve deletes them"
         errors.print(f"{what} that other qless clients leave by design {done}", style="dim")
-    if kinds - {"unreachable"} and not resolve and not json:
+    if kinds and not resolve and not json:
         errors.print("aioqless check --resolve fixes them without losing a job", style="dim")
     if left:
         raise typer.Exit(REFUSED)

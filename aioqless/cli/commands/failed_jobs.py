@@ -31,7 +31,6 @@ from aioqless.cli.presentation.formatting import (
     shorten,
 )
 from aioqless.cli.presentation.json_output import data_text, job_summary
-from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import (
     make_console,
     print_hint,
@@ -63,7 +62,6 @@ Limit = Annotated[
 
 
 @app.command(rich_help_panel=Section.INSPECT, epilog="Example: aioqless failed mail-SMTPError")
-@report_missing_nodes
 async def failed(
     client: Client,
     group: Annotated[

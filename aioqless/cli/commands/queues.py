@@ -13,7 +13,6 @@ from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_queue
 from aioqless.cli.options import Count, DryRun, Json, Offset, QueueName, Yes
 from aioqless.cli.presentation.formatting import format_duration, pluralize
-from aioqless.cli.presentation.missing_nodes import report_missing
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.queue_gaps import print_gaps
@@ -57,17 +56,13 @@ async def queues(
         await _print_queue(client, queue, count, offset, json)
         return
     overview = await read_overview(client, most=max(MAX_QUEUES, offset + count))
-    found, missing = overview.queues[offset : offset + count], list(overview.missing)
+    found = overview.queues[offset : offset + count]
     coverage = overview.coverage
     if json:
-        served, lacking = coverage.workers, {"missing": missing} if missing else {}
+        served = coverage.workers
         print_json(
-            [
-                {**msgspec.structs.asdict(each), "workers": served.get(each.name), **lacking}
-                for each in found
-            ]
+            [{**msgspec.structs.asdict(each), "workers": served.get(each.name)} for each in found]
         )
-        report_missing(missing)
         return
     print_table(
         (*COLUMNS, "workers"),
@@ -81,24 +76,20 @@ async def queues(
         empty="No queues yet: the first put makes one.",
     )
     print_gaps(coverage)
-    report_missing(missing)
 
 
 async def _print_queue(client: Client, queue: str, count: int, offset: int, json: bool) -> None:
-    with client.partial_reads() as missing:
-        counts = await client.queue(queue).counts()
-        tenants = await client.queue(queue).tenants(offset=offset, count=count)
-    if not missing and (problem := await describe_unknown_queue(client, queue)):
+    counts = await client.queue(queue).counts()
+    tenants = await client.queue(queue).tenants(offset=offset, count=count)
+    if problem := await describe_unknown_queue(client, queue):
         raise AioqlessError(problem)
     if json:
         shown = [msgspec.structs.asdict(each) for each in tenants]
-        lacking = {"missing": missing} if missing else {}
-        print_json({**msgspec.structs.asdict(counts), "tenants": shown, **lacking})
+        print_json({**msgspec.structs.asdict(counts), "tenants": shown})
     else:
         print_table(COLUMNS, [[getattr(counts, column) for column in COLUMNS]], empty="")
         if tenants:
             _print_tenants(tenants)
-    report_missing(missing)
 
 
 def _print_tenants(tenants: Sequence[Tenant]) -> None:

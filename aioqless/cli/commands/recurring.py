@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -44,7 +45,8 @@ def list_all(context: typer.Context, json: Json = False) -> Act | None:
         return None
 
     async def act(client: Client) -> None:
-        found = [job async for job in client.recurring.all()]
+        parts: Sequence[Client] = getattr(client, "partitions", (client,))
+        found = [job for each in parts async for job in each.recurring.all()]
         if json:
             print_json([_job_fields(job) for job in found])
             return

@@ -20,7 +20,6 @@ from aioqless.cli.presentation.formatting import (
     pluralize,
 )
 from aioqless.cli.presentation.histograms import draw_bar, label_bars, merge_counters
-from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.client import Client
@@ -63,7 +62,7 @@ def stats(
         if date is not None:
             raise typer.BadParameter("--date is of the statistics of a day: give --hours instead")
         show = _print_deploy if deploy else _print_klasses
-        return report_missing_nodes(partial(show, name=queue, hours=hours, json=json))
+        return partial(show, name=queue, hours=hours, json=json)
 
     async def act(client: Client) -> None:
         if queue is None:
@@ -86,7 +85,7 @@ def stats(
         )
         _print_histogram("Run time", counts.run, (run.p50, run.p95, run.p99), runs.run_bars)
 
-    return report_missing_nodes(act)
+    return act
 
 
 def _parse_day(date: str | None) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Awaitable
 from typing import Annotated, TypeVar
 
 import typer
@@ -18,10 +16,9 @@ from aioqless.cli.presentation.formatting import (
     shorten,
 )
 from aioqless.cli.presentation.json_output import data_text, job_summary, worker_summary
-from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import suggest
-from aioqless.client import REDIS_UNAVAILABLE, Client
+from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerSummary
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
@@ -43,7 +40,6 @@ MAX_LISTED = 1000  # workers; with more, one that isn't listed may exist
 
 
 @app.command(rich_help_panel=Section.INSPECT)
-@report_missing_nodes
 async def workers(client: Client, worker: OptionalWorker = None, json: Json = False) -> None:
     """List workers: their queues, how many jobs each holds, how many locks expired; or show one."""
     if worker is not None:
@@ -57,7 +53,7 @@ async def workers(client: Client, worker: OptionalWorker = None, json: Json = Fa
         for each in await client.workers.working(*names[first : first + step], most=most)
     ]
     living = [each.name for each in found if each.alive is not False]
-    facts = await _read_facts(client.metrics.workers(*living))
+    facts = await client.metrics.workers(*living)
     if json:
         print_json([worker_summary(each, facts.get(each.name)) for each in found])
         return
@@ -80,13 +76,6 @@ def _row(worker: WorkerSummary, facts: tuple[str, ...]) -> tuple[object, ...]:
     return worker.name, served, worker.jobs, worker.stalled, *facts, seen, shorten(doing, 60) + more
 
 
-async def _read_facts(facts: Awaitable[dict[str, Facts]]) -> dict[str, Facts]:
-    """Return what is known of workers; nothing while the partition that has it is away."""
-    with contextlib.suppress(*REDIS_UNAVAILABLE):
-        return await facts
-    return {}
-
-
 def _fact_cells(
     busy: int, slots: int, memory: int, started: float, version: str | None
 ) -> tuple[str, ...]:
@@ -102,7 +91,7 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
     (glance,) = await client.workers.working(worker, most=0)
     facts = None
     if glance.alive is not False:
-        facts = (await _read_facts(client.metrics.workers(worker))).get(worker)
+        facts = (await client.metrics.workers(worker)).get(worker)
     if json:
         doing = [job_summary(job) for job in jobs]
         print_json(

@@ -69,7 +69,8 @@ def create_app(
     """Create a dashboard for the queues of a client, to be served as it is or within another app.
 
     Args:
-        client: Must be connected by the caller before the first request.
+        client: Must be connected by the caller before the first request. Of a namespace with
+            partitions, the client of one: `client.partitions[n]`.
         identify: Returns who sent a request, None for no user: a function of yours, `Tokens` or
             `ProxyHeader`. Without it, only browsers on this machine that open the link with the
             start-up token are let in; the link is logged as `web.token_created`.
@@ -87,11 +88,14 @@ def create_app(
             extra `lake` must be installed.
 
     Raises:
+        TypeError: The client has partitions.
         ValueError: A secret that is too short, a proxy that is no address, or an invalid link.
 
     Example:
         app.mount("/jobs", create_app(client, identify=who))
     """
+    if hasattr(type(client), "partitions"):
+        raise TypeError("the dashboard shows one partition at a time: give it client.partitions[n]")
     sessions = Sessions(COOKIE, SESSION_LIFETIME, "Lax", secret)
     dashboard = Dashboard(
         client,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import msgspec
 from msgspec.structs import replace
@@ -17,30 +18,21 @@ from typing_extensions import Unpack, override
 from aioqless.client import REDIS_UNAVAILABLE, Client, worker_name
 from aioqless.client.codec import Codec
 from aioqless.client.consistency import Finding
-from aioqless.client.jid import Jid
-from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job_data import MAX_BYTES
-from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.new_job import Branch, Klass, NewJob, R
-from aioqless.client.put_options import FlowOptions, PutOptions
+from aioqless.client.new_job import Branch
 from aioqless.client.put_sender import PutHook
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.url import find_url
-from aioqless.client.workflows import Flow, Step
 from aioqless.contrib.partitions.access import AccessOptions, PartitionedAccess
 from aioqless.contrib.partitions.nodes import node_of
 from aioqless.contrib.partitions.routing import (
     check_count,
-    common_partition,
     generate_jid,
     partition_of,
 )
-from aioqless.contrib.partitions.sender import PartitionedSender
-from aioqless.contrib.partitions.shared_config import find_differences
-from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.contrib.partitions.sums import add_by_name
 from aioqless.errors import AioqlessError
 from aioqless.redis import name_node, slot_of
-from aioqless.validation import Seconds
 
 
 class PartitionedClient(Client):
@@ -119,47 +111,6 @@ class PartitionedClient(Client):
         """
         return generate_jid(self.partition_of(key), self.count)
 
-    async def put(
-        self,
-        job: str | Klass[R] | NewJob[R],
-        data: object = None,
-        *,
-        queue: str | None = None,
-        wait: Seconds = 0,
-        partition_key: str | None = None,
-        **options: Unpack[PutOptions],
-    ) -> Jid[R]:
-        """Put (enqueue) one job, as `Client.put` does; a `partition_key` chooses the partition.
-
-        Raises:
-            ValueError: Its jid, keys and dependencies belong to several partitions; or as `Client`.
-        """
-        new = NewJob.of(job, data, options)
-        if partition_key is not None:
-            jid = new.options.get("jid") or self.jid_for(partition_key)
-            common_partition([partition_key, jid], self.count)
-            new = new.with_options(jid=jid)
-        return await super().put(new, queue=queue, wait=wait)
-
-    async def put_flow(
-        self,
-        flow: Step,
-        *,
-        queue: str | None = None,
-        wait: Seconds = 0,
-        partition_key: str | None = None,
-        **options: Unpack[FlowOptions],
-    ) -> Flow:
-        """Put a workflow, as `Client.put_flow` does; all its jobs are in one partition.
-
-        That is the partition of `partition_key`, or of `once`, which jids have in braces.
-
-        Raises:
-            ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
-        """
-        sender = cast(PartitionedSender, self.internals.sender)
-        return await sender.put_flow(flow, queue, wait, options, partition_key)
-
     @override
     def job_set(
         self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None
@@ -175,49 +126,21 @@ class PartitionedClient(Client):
         )
 
     @override
-    async def job_sets(self, *, offset: int = 0, count: int = 25) -> list[JobSetStatus]:
-        """Return none: there are no job sets with partitions."""
-        return []
+    async def queues(self, *, offset: int = 0, count: int = 1000) -> list[QueueOverview]:
+        """Return the sums of all partitions, as `Client.queues` does."""
+        parts = await asyncio.gather(*(each.queues(count=sys.maxsize) for each in self.partitions))
+        added = add_by_name(msgspec.to_builtins(parts))
+        return msgspec.convert(added[offset : offset + count], list[QueueOverview])
 
-    @contextmanager
-    def partial_reads(self) -> Iterator[list[MissingNode]]:
-        """Let reads return what can be reached while a node is away, within the block.
-
-        Without it, reads of all partitions raise the error of the node: counts that lack some jobs
-        look like complete ones. Writes, and reads of single jobs, raise within it, too; so do reads
-        for which no node is left. A node that is missing isn't asked again within the block.
-
-        Yields:
-            The nodes that didn't answer, filled by the reads.
-
-        Example:
-            with client.partial_reads() as missing:
-                queues = await client.queues()
-            for each in missing:
-                print(each.node, each.partitions)
-        """
-        with cast(PartitionedStore, self.internals.store).partial_reads() as missing:
-            yield missing
-
+    @override
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
     ) -> list[Finding]:
-        """Check all partitions, as `Client.check` does; a node that is away is a problem, too."""
-        store = cast(PartitionedStore, self.internals.store)
-
-        async def check_one(number: int) -> list[Finding]:
-            own = await self.partitions[number].check(resolve=resolve, step=step)
-            return [replace(each, about=each.about | {"partition": number}) for each in own]
-
-        with store.partial_reads() as missing:
-            parts = [await store.ask(check_one, [n], partly=True) for n in range(self.count)]
-            found = [each for part in parts for own in part for each in own]
-            if 0 in (present := store.present()):
-                differences = await find_differences(present, resolve=resolve)
-                found += map(Finding.from_record, differences)
-        return found + [
-            Finding(problem="unreachable", fixed=False, about=msgspec.to_builtins(each))
-            for each in missing
+        """Check all partitions, one after the other, as `Client.check` does."""
+        return [
+            replace(found, about=found.about | {"partition": number})
+            for number, each in enumerate(self.partitions)
+            for found in await each.check(resolve=resolve, step=step)
         ]
 
     async def measure_partitions(self) -> list[PartitionLoad]:

@@ -72,15 +72,10 @@ class PartitionedSender(PutSender):
         return {**row, "jid": generate_jid(partition, self._count, row["jid"])}
 
     async def put_flow(
-        self,
-        flow: Step,
-        queue: str | None,
-        wait: Seconds,
-        options: FlowOptions,
-        partition_key: str | None = None,
+        self, flow: Step, queue: str | None, wait: Seconds, options: FlowOptions
     ) -> Flow:
         """Put a workflow, with all its jobs in one partition: of `once`, if that is given."""
-        names = [] if partition_key is None else [partition_key]
+        names: list[str] = []
         if once := options.get("once"):
             options = {**options, "once": recurring_jid(once, self._count)}
         made: set[str] = set()

@@ -79,8 +79,6 @@ async def read_queues(client: Client) -> QueueReading:
         redis.exceptions.ConnectionError: A node is away, so that counts would lack its jobs.
     """
     overview = await read_overview(client)
-    if overview.missing:
-        raise exceptions.ConnectionError(str(overview.missing[0]))
     living = [worker.name for worker in overview.workers if worker.alive is not False]
     facts = await client.metrics.workers(*living)
     marks = (await client.metrics.marks())[:MOST_MARKS]

@@ -81,8 +81,8 @@ class StartScreen(Screen[None]):
     async def _read_forever(self) -> None:
         while True:
             try:
-                overview = await self._overviews.read()
-                self._error = "; ".join(map(str, overview.missing))
+                await self._overviews.read()
+                self._error = ""
             except (exceptions.RedisError, OSError) as error:
                 self._error = f"Redis is unavailable: {error}"
             if self.is_mounted:

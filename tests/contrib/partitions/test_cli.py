@@ -101,6 +101,21 @@ async def test_recurring_jobs_of_all_partitions_are_listed_and_changed(
     assert job.paused
 
 
+async def test_list_names_a_partition_by_its_namespace(
+    partitioned: PartitionedClient, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOQLESS_PARTITIONS", "4")
+    jid = await partitioned.put("Greet", queue="mail")
+    home = partitioned.partitions[partitioned.partition_of(jid)]
+    refused = run("jobs", "queue:mail")
+    assert refused.stderr == (
+        "aioqless: find works on one partition at a time: call it on client.partitions[n], or name "
+        "one by --namespace, as `aioqless partitions --each` lists them\n"
+    )
+    assert refused.returncode == 1
+    assert jid in run("jobs", "queue:mail", "--namespace", home.namespace).stdout
+
+
 def test_option_of_recur_before_a_command_is_refused(run: Run) -> None:
     refused = run("recur", "--partitions", "4", "pause", "nightly")
     assert "--partitions goes after pause: recur pause --partitions" in refused.stderr

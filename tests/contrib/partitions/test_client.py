@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from aioqless.client import CommandConnection
 from aioqless.client.new_job import encode_job
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
+from tests.contrib.partitions.conftest import pop
 
 
 @job(klass="Greet", max_concurrency=5)
@@ -64,21 +66,14 @@ async def test_few_jobs_put_at_the_same_time_are_spread(partitioned: Partitioned
     assert min(lengths) >= 2
 
 
-async def test_jobs_of_all_partitions_are_selected_moved_retried_and_canceled(
+async def test_jobs_of_all_partitions_are_moved_retried_and_canceled(
     partitioned: PartitionedClient,
 ) -> None:
-    partitioned.on_put.append(lambda new: new.with_options(tags=["news"]))
     mail, slow, jobs = partitioned.queue("mail"), partitioned.queue("slow"), partitioned.jobs
     jids = await mail.put_many([NewJob("Greet", {"n": n}) for n in range(40)])
-    for popped in await mail.pop(5):
+    for popped in await pop(partitioned, "mail", 5):
         await popped.fail("no such word", group="typo")
 
-    async def select(text: str) -> list[str]:
-        return [jid async for page in jobs.filter(text) for jid in page.jids]
-
-    assert sorted(await select("klass:Greet")) == sorted(jids)
-    failed = await select("tag:news state:failed")
-    assert sorted(failed) == sorted(await select("group:typo")) and len(failed) == 5
     assert await jobs.retry_many(jids) == 5
     assert await jobs.move_many(jids, "slow") == 40 == await slow.length()
     positions = [await jobs.position(jid) for jid in jids]
@@ -89,7 +84,7 @@ async def test_jobs_of_all_partitions_are_selected_moved_retried_and_canceled(
 async def test_job_is_changed_in_its_own_partition_only(partitioned: PartitionedClient) -> None:
     jid = await partitioned.put("Greet", {}, jid="order-17", tags=["a"])
     home = partitioned.partitions[partitioned.partition_of("order-17")]
-    (popped,) = await partitioned.queue("default").pop()
+    (popped,) = await pop(partitioned, "default")
     assert await popped.heartbeat() > 0
     await popped.retry(delay=60)
     found = await home.jobs.get(jid)
@@ -113,8 +108,7 @@ async def test_many_jobs_are_canceled_and_their_states_read_in_the_order_of_the_
 # Jobs that share a partition
 
 
-async def test_job_sets_are_refused_and_listed_as_none(partitioned: PartitionedClient) -> None:
-    assert await partitioned.job_sets() == []
+async def test_job_sets_are_refused(partitioned: PartitionedClient) -> None:
     with pytest.raises(AioqlessError, match="no job sets with partitions"):
         partitioned.job_set("import")
 
@@ -134,19 +128,18 @@ async def test_concurrency_limit_of_a_handler_holds_over_all_of_its_jobs(
     partitioned: PartitionedClient,
 ) -> None:
     await partitioned.put_many([greet.data(name=str(n)) for n in range(30)], queue="mail")
-    assert len(await partitioned.queue("mail").pop(30)) == 5
+    assert len(await pop(partitioned, "mail", 30)) == 5
 
 
-async def test_jobs_with_a_partition_key_share_a_partition(
-    partitioned: PartitionedClient,
-) -> None:
+async def test_jid_for_a_key_is_in_its_partition(partitioned: PartitionedClient) -> None:
     home = partitioned.partition_of("customer-7")
     jids = [
-        await partitioned.put("Greet", partition_key="customer-7"),
-        await partitioned.put("Greet", queue="mail", partition_key="customer-7"),
         await partitioned.put("Greet", jid=partitioned.jid_for("customer-7")),
+        await partitioned.put("Greet", queue="mail", jid=partitioned.jid_for("customer-7")),
     ]
-    assert [partitioned.partition_of(jid) for jid in jids] == [home] * 3
+    assert [partitioned.partition_of(jid) for jid in jids] == [home] * 2
+    for jid in jids:
+        assert await partitioned.partitions[home].jobs.get(jid) is not None
 
 
 async def test_job_follows_those_that_it_depends_on(partitioned: PartitionedClient) -> None:
@@ -161,7 +154,7 @@ async def test_failures_among_dependencies_are_read_from_their_partition(
 ) -> None:
     first = await partitioned.put("Greet")
     second = await partitioned.put("Greet", depends=[first])
-    (popped,) = await partitioned.queue("default").pop()
+    (popped,) = await pop(partitioned, "default")
     await popped.fail("message", group="group")
     assert (await (await second.job()).failures()).keys() == {first}
 
@@ -170,8 +163,9 @@ async def test_workflow_is_in_one_partition(partitioned: PartitionedClient) -> N
     steps = chain(NewJob("A"), group(NewJob("B"), NewJob("C", unique=Key("c"))), NewJob("D"))
     flow = await partitioned.put_flow(steps)
     assert {partitioned.partition_of(jid) for jid in flow.jids} == {partitioned.partition_of("c")}
-    keyed = await partitioned.put_flow(chain(NewJob("A")), queue="mail", partition_key="k")
-    assert partitioned.partition_of(keyed.last[0]) == partitioned.partition_of("k")
+    first = NewJob("A", jid=partitioned.jid_for("k"))
+    keyed = await partitioned.put_flow(chain(first, NewJob("B")), queue="mail")
+    assert {partitioned.partition_of(jid) for jid in keyed.jids} == {partitioned.partition_of("k")}
 
 
 def names_apart(client: PartitionedClient) -> tuple[str, str]:
@@ -192,8 +186,6 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
         queue.put("Greet", jid=other, unique=Key(one)),
         queue.put("Greet", jid=other, max_concurrency=1, limit_key=Key(one)),
         queue.put("Greet", unique=Key(other), max_concurrency=1, limit_key=Key(one)),
-        partitioned.put("Greet", unique=Key(other), partition_key=one),
-        partitioned.put("Greet", jid=other, partition_key=one),
         queue.put("Greet", jid=other, depends=[waiting]),
         queue.put("Greet", depends=[one, other]),
         queue.put_many([NewJob("Greet"), NewJob("Greet", jid=other, unique=Key(one))]),
@@ -204,11 +196,8 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
         with pytest.raises(ValueError, match=r"belongs to partition \d of 4, and '.+' to \d"):
             await refused
     assert await queue.length() == 0
-    assert [each async for each in partitioned.recurring.all()] == []
-    (popped,) = await partitioned.queue("default").pop()
-    with pytest.raises(ValueError, match="belongs to partition"):
-        await popped.complete("mail", depends=[other])
-    assert (await popped.refresh()).state == "running"
+    for each in partitioned.partitions:
+        assert [found async for found in each.recurring.all()] == []
 
 
 async def test_keys_with_the_same_part_in_braces_can_be_combined(
@@ -243,7 +232,7 @@ async def test_counts_and_statistics_are_those_of_all_partitions(
 ) -> None:
     queue = partitioned.queue("mail")
     await queue.put_many([NewJob("Greet", tags=["t"]) for _ in range(40)])
-    popped = await queue.pop(30)
+    popped = await pop(partitioned, "mail", 30)
     await asyncio.gather(*(each.complete() for each in popped[:10]))
     await asyncio.gather(*(each.fail("message", group="group") for each in popped[10:18]))
     counts = await queue.counts()
@@ -259,38 +248,48 @@ async def test_counts_and_statistics_are_those_of_all_partitions(
     assert (summary.jobs, len(summary.doing)) == (12, 3)
     assert await partitioned.jobs.failed_counts() == {"group": 8}
     assert (await partitioned.jobs.failure_groups("group"))[0].total == 8
-    total, failed = await partitioned.jobs.failed_in("group", count=5)
-    assert (total, len(failed)) == (8, 5)
-    assert await partitioned.jobs.retry_group("group") == 8
-    total, tagged = await partitioned.jobs.tagged_jids("t", count=100)
-    assert (total, len(set(tagged))) == (40, 40)
-    assert await partitioned.jobs.tags() == ["t"]
     assert await queue.lag() > 0
 
 
-async def test_pages_of_a_list_are_complete(partitioned: PartitionedClient) -> None:
-    queue = partitioned.queue("mail")
-    jids = await queue.put_many([NewJob("Greet") for _ in range(50)])
-    pages = [await queue.jids("waiting", offset=offset, count=7) for offset in range(0, 50, 7)]
-    assert sorted(jid for page in pages for jid in page) == sorted(jids)
-
-
-async def test_queue_is_cleared_and_searched_in_all_partitions(
+async def test_sums_of_more_queues_than_a_call_returns_are_complete(
     partitioned: PartitionedClient,
 ) -> None:
-    await partitioned.queue("mail").put_many([NewJob("Greet") for _ in range(50)])
-    found, stop = list[str](), ""
-    async for page in partitioned.jobs.filter("greet", count=10):
-        found += page.jids
-        assert page.searched == len(found) <= page.total
-        stop = page.cursor if len(found) <= 30 else stop
+    queues = [f"queue-{n}" for n in range(300)]
+    for name in queues:
+        await partitioned.put("Greet", queue=name)
+        await partitioned.put("Greet", queue=name)
+    found = await partitioned.queues()
+    assert {each.name: each.waiting for each in found} == dict.fromkeys(queues, 2)
+    assert await partitioned.queues(offset=250, count=100) == found[250:]
+
+
+async def test_lists_finds_and_clears_name_a_partition(partitioned: PartitionedClient) -> None:
+    await partitioned.queue("mail").put_many([NewJob("Greet", tags=["t"]) for _ in range(50)])
+    queue, jobs = partitioned.queue("mail"), partitioned.jobs
+    calls: list[Callable[[], Awaitable[object]]] = [
+        lambda: queue.jids("waiting"),
+        queue.peek,
+        queue.pop,
+        queue.tenants,
+        queue.clear,
+        lambda: jobs.failed_in("group"),
+        lambda: jobs.retry_group("group", 5),
+        lambda: jobs.tagged_jids("t"),
+        jobs.tags,
+        jobs.tracked,
+        lambda: anext(aiter(jobs.filter("greet"))),
+        lambda: anext(aiter(partitioned.recurring.all())),
+    ]
+    for number, call in enumerate(calls):
+        with pytest.raises(AioqlessError, match=r"one partition at a time: call it on client\.p"):
+            pytest.fail(f"call {number} returned {await call()}")
+    assert await queue.length() == 50
+    found: list[str] = []
+    for each in partitioned.partitions:
+        found += [jid async for page in each.jobs.filter("tag:t") for jid in page.jids]
+        await each.queue("mail").clear()
     assert len(set(found)) == 50
-    until = [page async for page in partitioned.jobs.filter("greet", count=7, stop=stop)]
-    assert [jid for page in until for jid in page.jids] == found[: until[-1].found]
-    assert 20 <= until[-1].found <= 30 and not until[-1].cursor
-    assert (await partitioned.queue("mail").clear(dry_run=True)).canceled == 50
-    assert (await partitioned.queue("mail").clear()).canceled == 50
-    assert await partitioned.check() == []
+    assert (await queue.length(), await partitioned.check()) == (0, [])
 
 
 async def test_paused_queue_gives_no_jobs(partitioned: PartitionedClient) -> None:
@@ -298,9 +297,9 @@ async def test_paused_queue_gives_no_jobs(partitioned: PartitionedClient) -> Non
     await queue.put_many([NewJob("Greet") for _ in range(20)])
     await queue.pause()
     assert (await queue.counts()).paused
-    assert await queue.pop(20) == []
+    assert await pop(partitioned, "mail", 20) == []
     await queue.resume()
-    assert len(await queue.pop(20)) == 20
+    assert len(await pop(partitioned, "mail", 20)) == 20
 
 
 async def test_events_come_from_all_partitions(partitioned: PartitionedClient) -> None:
@@ -339,17 +338,17 @@ async def test_end_of_a_job_is_waited_for_in_any_partition(
 ) -> None:
     jids = [await partitioned.put("Greet") for _ in range(8)]
     waiting = [asyncio.create_task(partitioned.jobs.wait(jid, 60)) for jid in jids]
-    for each in await partitioned.queue("default").pop(8):
+    for each in await pop(partitioned, "default", 8):
         await each.complete()
     assert {(await each).state for each in waiting} == {"complete"}
 
 
-async def test_tracked_jobs_are_listed(partitioned: PartitionedClient) -> None:
+async def test_jobs_are_tracked_in_their_partition(partitioned: PartitionedClient) -> None:
     jids = [await partitioned.put("Greet") for _ in range(5)]
     for jid in jids:
         await partitioned.jobs.track(jid)
-    tracked, expired = await partitioned.jobs.tracked()
-    assert ({each.jid for each in tracked}, expired) == (set(jids), [])
+    found = [await each.jobs.tracked() for each in partitioned.partitions]
+    assert {each.jid for tracked, _ in found for each in tracked} == set(jids)
 
 
 async def test_recurring_job_is_in_one_partition_with_its_instances(
@@ -357,14 +356,15 @@ async def test_recurring_job_is_in_one_partition_with_its_instances(
 ) -> None:
     recurring = await partitioned.recur("Greet", jid="nightly", cron="@daily", queue="mail")
     hourly = await partitioned.queue("mail").recur("Greet", jid="hourly", every=3600, offset=3600)
-    assert {each.jid async for each in partitioned.recurring.all()} == {"{nightly}", "{hourly}"}
+    found = [job for each in partitioned.partitions async for job in each.recurring.all()]
+    assert {each.jid for each in found} == {"{nightly}", "{hourly}"}
     for each in (recurring, hourly):
         instance = await partitioned.jobs.get(await each.run_now())
         assert instance is not None
         assert instance.spawned_from == each.jid
-    found = await partitioned.recurring.get("nightly")
-    assert found is not None
-    await found.cancel()
+    nightly = await partitioned.recurring.get("nightly")
+    assert nightly is not None
+    await nightly.cancel()
     assert await partitioned.recurring.get("nightly") is None
 
 
@@ -412,28 +412,7 @@ async def test_divided_limit_holds_for_the_queue_as_a_whole(
 ) -> None:
     await partitioned.config.set("mail-max-concurrency", 8)
     await partitioned.queue("mail").put_many([NewJob("Greet") for _ in range(60)])
-    assert len(await partitioned.queue("mail").pop(60)) == 8
-
-
-async def test_differing_options_and_pauses_are_found_and_repaired(
-    partitioned: PartitionedClient,
-) -> None:
-    await partitioned.put("Greet", queue="mail", partition_key="x")
-    second, third, last = partitioned.partitions[1:]
-    await second.config.set("heartbeat", 44)
-    await third.config.set("own", "1", force=True)
-    home = partitioned.partitions[partitioned.partition_of("x")]
-    paused = home if home is not partitioned.partitions[0] else last
-    await paused.queue("mail").put("Greet")
-    await paused.queue("mail").pause()
-    found = {(each.problem, *each.about.values()) for each in await partitioned.check()}
-    assert found == {
-        ("config-differs", 1, "heartbeat"),
-        ("config-differs", 2, "own"),
-        ("pause-differs", partitioned.partitions.index(paused), "mail"),
-    }
-    assert len(await partitioned.check(resolve=True)) == 3
-    assert await partitioned.check() == []
+    assert len(await pop(partitioned, "mail", 60)) == 8
 
 
 # The number of partitions
@@ -535,14 +514,14 @@ async def test_least_privileges_of_a_role_are_enough(
         async with PartitionedClient(url, namespace=namespace, partitions=4) as producer:
             jids = await producer.put_many([NewJob("Greet") for _ in range(20)])
             with pytest.raises(NoPermissionError):
-                await producer.queue("default").pop()
+                await pop(producer, "default")
         assert len(await partitioned.jobs.multiget(*jids)) == 20
     finally:
         await redis.execute_command("ACL", "DELUSER", name)
 
 
 async def test_command_of_one_partition_is_refused(partitioned: PartitionedClient) -> None:
-    with pytest.raises(AioqlessError, match="works on one partition at a time: use one of client"):
+    with pytest.raises(AioqlessError, match="works on one partition at a time: call it on client"):
         await partitioned.archive.trim("1-0", reader="me")
 
 
@@ -552,7 +531,7 @@ async def test_state_of_the_archive_is_that_of_all_streams(
     assert not (await partitioned.archive.state()).on
     await partitioned.config.set("archive", "on")
     await partitioned.put_many([NewJob("Greet") for _ in range(20)], queue="mail")
-    for popped in await partitioned.queue("mail").pop(20):
+    for popped in await pop(partitioned, "mail", 20):
         await popped.complete()
     state = await partitioned.archive.state()
     assert (state.on, state.length, state.reader) == (True, 20, None)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aioqless.contrib.partitions import PartitionedClient
+from tests.contrib.partitions.conftest import pop
 
 JIDS = st.sampled_from([f"job-{n}" for n in range(8)] + ["{a}-1", "{a}-2"])
 STEPS = st.lists(
@@ -41,7 +42,7 @@ class Model:
                 await self._queue.put("Greet", jid=value)
                 self.states[value] = "waiting"
             case "pop":
-                for job in await self._queue.pop(value):
+                for job in await pop(self._client, "mail", value):
                     assert self.states[job.jid] == "waiting"
                     self.states[job.jid] = "running"
                     self._popped.append(job)

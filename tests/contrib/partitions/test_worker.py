@@ -15,6 +15,7 @@ import pytest
 
 from aioqless import Job, NewJob, Settings, chain, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
+from aioqless.contrib.partitions.routing import generate_jid
 from aioqless.errors import NameTaken
 from tests.conftest import Until
 from tests.worker.conftest import Lines
@@ -33,9 +34,9 @@ async def client(
         yield client
 
 
-def key_of(client: PartitionedClient, partition: int) -> str:
-    """Return a partition key of a partition."""
-    return next(f"key-{n}" for n in range(10_000) if client.partition_of(f"key-{n}") == partition)
+def jid_in(client: PartitionedClient, partition: int) -> str:
+    """Return a new jid of a partition."""
+    return generate_jid(partition, client.count)
 
 
 async def run_all(client: PartitionedClient, *jobs: Any, **options: Any) -> None:
@@ -116,7 +117,7 @@ async def test_idle_worker_is_woken_by_a_put_into_any_partition(
     async with PartitionedWorker(client, greet, settings=QUIET) as worker:
         await until(lambda: worker.idle)
         for partition in range(min(client.count, 8)):
-            await client.put(greet, queue="mail", partition_key=key_of(client, partition))
+            await client.put(greet, queue="mail", jid=jid_in(client, partition))
         await until(lambda: len(ran) == min(client.count, 8))
 
 
@@ -170,10 +171,10 @@ async def test_partition_with_a_backlog_does_not_keep_others_waiting(
         order.append(client.partition_of(job.jid))
         await asyncio.sleep(0.001)
 
-    busy = [NewJob(greet, jid=client.jid_for(key_of(client, 0))) for _ in range(600)]
+    busy = [NewJob(greet, jid=jid_in(client, 0)) for _ in range(600)]
     await client.put_many(busy, queue="mail")
     for partition in range(1, client.count):
-        await client.put(greet, queue="mail", partition_key=key_of(client, partition))
+        await client.put(greet, queue="mail", jid=jid_in(client, partition))
     await run_all(client, greet, concurrency=20)
     assert len(order) == 600 + client.count - 1
     if client.count == 4:
@@ -240,7 +241,7 @@ async def test_recurring_job_of_a_handler_is_put_once_per_tick(
     began = time.monotonic()
     async with PartitionedWorker(client, tick, settings=Settings(queues=("mail",), poll=0.1)):
         await until(lambda: len(ran) >= 2)
-    found = [each async for each in client.recurring.all()]
+    found = [job for each in client.partitions async for job in each.recurring.all()]
     assert len(found) == 1
     assert len(set(ran)) == len(ran) <= time.monotonic() - began + 1
 
@@ -250,7 +251,7 @@ async def test_worker_of_some_partitions_leaves_the_others(client: PartitionedCl
     async def greet(job: Job[Any]) -> None: ...
 
     for partition in range(client.count):
-        await client.put(greet, queue="mail", partition_key=key_of(client, partition))
+        await client.put(greet, queue="mail", jid=jid_in(client, partition))
     settings = Settings(queues=("mail",), burst=True)
     await PartitionedWorker(client, greet, settings=settings, only=[0]).run()
     left = [await each.queue("mail").length() for each in client.partitions]
@@ -280,7 +281,7 @@ async def test_jobs_of_a_former_process_are_recovered_in_each_partition(
 
     former = json.dumps({"id": "former", "host": "elsewhere", "pid": 1})
     for number, partition in enumerate(partitioned.partitions):
-        await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
+        await partitioned.put(greet, queue="mail", jid=jid_in(partitioned, number))
         await partition.internals.store.beat(worker="ann", process=former)
         await partition.redis.hset(f"{partition.namespace}:x:beat:ann", "at", time.time() - 16)
         await partition.queue("mail").pop(worker="ann")

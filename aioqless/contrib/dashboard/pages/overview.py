@@ -64,32 +64,29 @@ class Alarm(NamedTuple):
 
 async def show_overview(request: PageRequest) -> Page:
     """Show the alarms, and the queues, failure groups and workers that matter most."""
-    with request.client.partial_reads():
-        overview, client = await request.read_overview(), request.client
-        workers = [each.name for each in overview.workers[:MAX_WORKERS]]
-        causes = await read_causes(request, overview.failed)
-        sort_causes(causes, overview.when)
-        alarms, kept = find_alarms(overview), request.dashboard.dismissed
-        if dismissed := kept.get(request.browser, ()):  # ended alarms are dropped
-            keys = {each.key for each in alarms}
-            kept[request.browser] = dismissed = tuple(key for key in dismissed if key in keys)
-        values = {
-            "queues": sorted(overview.queues, key=lambda queue: _urgency(overview, queue))[
-                :MAX_QUEUES
-            ],
-            "causes": note_cut(causes[:MAX_CAUSES], overview.failed),
-            "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
-            "trend_groups": causes,
-            "max_groups": MAX_GROUPS,
-            "deploy": await find_deploy(request),
-            "workers": await client.workers.working(*workers, most=1),
-            "runs": await read_runs(request),
-            "rates": request.dashboard.overviews.rates(),
-            "rates_of": request.dashboard.overviews.rates,
-            "problems": [each for each in alarms if each.key not in dismissed],
-            "dismissed": bool(dismissed),
-        }
-        return Page("overview.html", "Overview", values)
+    overview, client = await request.read_overview(), request.client
+    workers = [each.name for each in overview.workers[:MAX_WORKERS]]
+    causes = await read_causes(request, overview.failed)
+    sort_causes(causes, overview.when)
+    alarms, kept = find_alarms(overview), request.dashboard.dismissed
+    if dismissed := kept.get(request.browser, ()):  # ended alarms are dropped
+        keys = {each.key for each in alarms}
+        kept[request.browser] = dismissed = tuple(key for key in dismissed if key in keys)
+    values = {
+        "queues": sorted(overview.queues, key=lambda queue: _urgency(overview, queue))[:MAX_QUEUES],
+        "causes": note_cut(causes[:MAX_CAUSES], overview.failed),
+        "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
+        "trend_groups": causes,
+        "max_groups": MAX_GROUPS,
+        "deploy": await find_deploy(request),
+        "workers": await client.workers.working(*workers, most=1),
+        "runs": await read_runs(request),
+        "rates": request.dashboard.overviews.rates(),
+        "rates_of": request.dashboard.overviews.rates,
+        "problems": [each for each in alarms if each.key not in dismissed],
+        "dismissed": bool(dismissed),
+    }
+    return Page("overview.html", "Overview", values)
 
 
 async def list_queues(request: PageRequest) -> Page:
@@ -182,9 +179,6 @@ def _queue_alarms(overview: Overview) -> list[Alarm]:
 
 def _redis_alarms(overview: Overview) -> list[Alarm]:
     found, server = [], overview.server
-    for each in overview.missing:
-        advice, key = "The figures lack their jobs.", f"missing {each.node} {each.partitions}"
-        found.append(Alarm(f"{each}.", advice, "/redis", True, key))
     if server.memory_limit and server.memory > NEARLY_FULL * server.memory_limit:
         advice = "New jobs are rejected when its memory is full. Raise maxmemory or drain queues."
         problem = "The memory of Redis is nearly full."

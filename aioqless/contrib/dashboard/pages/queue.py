@@ -214,25 +214,16 @@ class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
 async def _read_usage(request: PageRequest, queue: str) -> LimitUsage:
     """Read how full the limits by key are, the fullest first."""
     client = request.client
-    reads = [
-        DashboardCommands(each.internals.store).limit_usage(queue=queue)
-        for each in getattr(client, "partitions", (client,))
-    ]
-    parts = msgspec.convert(await asyncio.gather(*reads), list[LimitUsage])
-    keys = sorted(
-        (key for part in parts for key in part.keys), key=lambda key: (-key.share, -key.held)
-    )[:MAX_KEYS]
+    reply = await DashboardCommands(client.internals.store).limit_usage(queue=queue)
+    usage = msgspec.convert(reply, LimitUsage)
+    keys = sorted(usage.keys, key=lambda key: (-key.share, -key.held))[:MAX_KEYS]
     jobs = await client.jobs.summaries(*(key.jid for key in keys)) if keys else []
     data = {job.jid: job.data for job in jobs}
-    return LimitUsage(
-        keys=[
-            msgspec.structs.replace(key, key=show_key(request, key.key, data.get(key.jid)))
-            for key in keys
-        ],
-        total=sum(part.total for part in parts),
-        read=sum(part.read for part in parts),
-        jobs=sum(part.jobs for part in parts),
-    )
+    shown = [
+        msgspec.structs.replace(key, key=show_key(request, key.key, data.get(key.jid)))
+        for key in keys
+    ]
+    return msgspec.structs.replace(usage, keys=shown)
 
 
 async def _sample_jids(queue: Queue, state: str, total: int) -> list[str]:

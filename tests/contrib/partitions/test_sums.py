@@ -1,4 +1,4 @@
-"""Replies of several partitions, merged to that of one namespace."""
+"""Replies of several partitions, added to that of one namespace."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioqless.contrib.partitions.merging import (
-    PAGES,
-    add_by_name,
-    combine_durations,
-    combine_failures,
-    interleave,
-)
+from aioqless.contrib.partitions.sums import add_by_name, combine_durations, combine_failures
 
 SECONDS = st.floats(0, 1e6)
 SAMPLES = st.lists(st.lists(SECONDS, max_size=20), min_size=1, max_size=8)
@@ -42,19 +36,6 @@ def test_mean_and_variance_are_those_of_all_values(parts: list[list[float]]) -> 
         assert merged[name] == pytest.approx(expected[name], rel=1e-6, abs=1e-3)
 
 
-@given(lists=st.lists(st.lists(st.integers())))
-def test_interleaved_items_are_complete_and_keep_their_order(lists: list[list[int]]) -> None:
-    tagged = [[(number, item) for item in items] for number, items in enumerate(lists)]
-    merged = interleave(tagged)
-    for number, items in enumerate(tagged):
-        assert [each for each in merged if each[0] == number] == items
-    assert len(merged) == sum(map(len, lists))
-
-
-def test_same_items_are_united() -> None:
-    assert PAGES["tag_top"]([["a", "b"], ["b", "c"], []]) == ["a", "b", "c"]
-
-
 def test_queues_are_added_by_name_and_paused_if_any_is() -> None:
     replies = [
         [
@@ -67,11 +48,6 @@ def test_queues_are_added_by_name_and_paused_if_any_is() -> None:
         {"name": "a", "waiting": 1, "paused": False},
         {"name": "b", "waiting": 5, "paused": True},
     ]
-
-
-def test_recurring_jobs_without_a_next_time_come_last() -> None:
-    jobs = PAGES["recurring"]([[{"next": None}, {"next": 5}], [{"next": 3}]])
-    assert jobs == [{"next": 3}, {"next": 5}, {"next": None}]
 
 
 @given(parts=st.lists(st.lists(st.floats(0, 1e6), min_size=1, unique=True), min_size=1, max_size=5))

@@ -1,26 +1,19 @@
-"""Merging: one reply made of the replies of all partitions, as commands return them."""
+"""Sums: one reply made of the replies of all partitions, as commands return them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from aioqless.client.job.summaries import FailureGroup
 
-T = TypeVar("T")
 Record: TypeAlias = dict[str, Any]
 Merge: TypeAlias = Callable[[Sequence[Any]], Any]
-
-
-def interleave(replies: Sequence[Sequence[T]]) -> list[T]:
-    """Return the first item of each reply, then the second of each, ..."""
-    longest = max(map(len, replies), default=0)
-    return [items[rank] for rank in range(longest) for items in replies if rank < len(items)]
 
 
 def add(records: Sequence[Record]) -> Record:
@@ -31,16 +24,12 @@ def add(records: Sequence[Record]) -> Record:
     }
 
 
-def add_by(*names: str) -> Callable[[Sequence[Sequence[Record]]], list[Record]]:
-    """Return what adds the records that have these members in common, by when each comes first."""
-
-    def merge(replies: Sequence[Sequence[Record]]) -> list[Record]:
-        groups: dict[tuple[Any, ...], list[Record]] = {}
-        for record in interleave(replies):
-            groups.setdefault(tuple(record[name] for name in names), []).append(record)
-        return list(map(add, groups.values()))
-
-    return merge
+def add_by_name(replies: Iterable[Iterable[Record]]) -> list[Record]:
+    """Add the records that have one name, by when each name comes first."""
+    groups: dict[str, list[Record]] = {}
+    for record in chain(*replies):
+        groups.setdefault(record["name"], []).append(record)
+    return list(map(add, groups.values()))
 
 
 def in_order(merge: Merge) -> Merge:
@@ -108,7 +97,6 @@ _OF_MEMBERS: dict[str, Merge] = {
     "alive": lambda found: max((each for each in found if each is not None), default=None),
 }
 
-add_by_name = add_by("name")
 combine_failures = in_order(_combine_group)
 
 # Of commands that all partitions carry out.
@@ -122,7 +110,6 @@ SUMS: dict[str, Merge] = {
     "length": sum,
     "queues": add,
     "stats": add,
-    "track_list": add,
     "workers": lambda replies: sorted(add_by_name(replies), key=lambda worker: -worker["seen"]),
     "working": in_order(add),
     **dict.fromkeys(("pause", "unpause", "forget", "register", "deregister"), lambda _: None),
@@ -135,20 +122,4 @@ METRICS: dict[str, Merge] = {
     "facts": in_order(lambda texts: next(filter(None, texts), "")),
     "history": "\n".join,
     "marks": lambda replies: list(chain(*replies)),
-}
-
-# Of commands that return a page: how the first items of all partitions are ordered.
-PAGES: dict[str, Merge] = {
-    "failed": lambda replies: sorted(
-        interleave(replies), key=lambda job: -(job["failure"] or {}).get("when", 0)
-    ),
-    **dict.fromkeys(("group", "jobs", "peek", "tag_get"), interleave),
-    **dict.fromkeys(
-        ("queue_names", "tag_top"), lambda replies: list(dict.fromkeys(interleave(replies)))
-    ),
-    "queues": add_by_name,
-    "recurring": lambda replies: sorted(  # jobs without a due time come last
-        interleave(replies), key=lambda job: math.inf if job["next"] is None else job["next"]
-    ),
-    "tenants": add_by("key", "priority"),
 }
