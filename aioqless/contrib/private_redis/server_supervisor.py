@@ -1,8 +1,8 @@
-"""The process that owns a private server: starts it, restarts it, stops it when it is unused.
+"""The process that owns a private server: it starts it, and stops it when it is unused.
 
 Users are the connections to the socket, so a user that was killed is gone at once. Nothing depends
-on this process staying alive: a parent process replaces it when it is killed, the kernel terminates
-the server with it (on Linux), and the next user of a server without a supervisor starts a new one.
+on this process staying alive: it ends with its server, the kernel terminates the server with it (on
+Linux), and the next user that connects starts both again.
 """
 
 from __future__ import annotations
@@ -39,9 +39,6 @@ from aioqless.contrib.private_redis.settings import Settings
 from aioqless.errors import ServerUnavailable
 
 MAX_LOG_BYTES = 1 << 20  # a larger log is emptied before the next start
-STABLE_AFTER = 5.0  # seconds; a server that ends sooner counts as a failure
-MAX_FAILURES = 10  # in a row, until the supervisor gives up
-MAX_RESPAWNS = 20  # of a killed supervisor
 
 
 @dataclass(frozen=True)
@@ -56,32 +53,13 @@ class ServerSupervisor:
     settings: Settings
 
     def run(self) -> None:
-        """Keep the server up while it has users.
-
-        A start that fails later, such as on a full disk, is tried again.
+        """Start the server unless it runs, and watch it until it ends or is unused.
 
         Raises:
-            ServerUnavailable: if the first start fails, or if the server doesn't stay up.
+            ServerUnavailable: if it doesn't start.
         """
-        failures, started = 0, False
-        while True:
-            began, cause = time.monotonic(), "the server died while in use"
-            try:
-                with closing(self._connect_or_start()) as client:
-                    started = True
-                    if not self._wait_for_end(client):
-                        return
-            except (ServerUnavailable, OSError, RedisError) as error:
-                if not started:
-                    raise
-                cause = f"the server did not start again ({error})"
-            failures = failures + 1 if time.monotonic() - began < STABLE_AFTER else 0
-            if failures == MAX_FAILURES:
-                raise ServerUnavailable(
-                    f"the server died {MAX_FAILURES} times, each time soon after its start"
-                )
-            write_log(f"{cause}; restarting it")
-            time.sleep(min(0.05 * 2**failures, 2.0))
+        with closing(self._connect_or_start()) as client:
+            self._watch(client)
 
     def _connect_or_start(self) -> ServerConnection:
         """Connect to the server, starting it unless it runs; wait until it has read its data."""
@@ -130,25 +108,25 @@ class ServerSupervisor:
         finally:
             os.close(lock)  # the server's own copy keeps it locked
 
-    def _wait_for_end(self, client: ServerConnection) -> bool:
-        """Watch until the server has ended; return whether it died while it was in use."""
+    def _watch(self, client: ServerConnection) -> None:
         interval = self.settings.idle_timeout / 10
         known, used = -1, time.monotonic()
-        while True:
-            idle = time.monotonic() - used
-            try:
-                connected, total = client.count_connections()
-                # A connection counts as use though it is closed already: it may have been a call
-                # of `ensure`, whose caller is about to connect.
-                if connected > 1 or total != known:
-                    known, used = total, time.monotonic()
-                elif idle > self.settings.idle_timeout and self._stop_if_unused(client, known):
-                    return False
-            except ResponseError:  # busy with a user's script
-                used = time.monotonic()
-            except LOST:
-                return idle < self.settings.idle_timeout / 4
-            client.wait_for_end(interval)
+        with suppress(*LOST):  # it has ended
+            while True:
+                try:
+                    connected, total = client.count_connections()
+                    # A connection counts as use though it is closed already: it may have been a
+                    # call of `ensure`, whose caller is about to connect.
+                    if connected > 1 or total != known:
+                        known, used = total, time.monotonic()
+                    elif (
+                        time.monotonic() - used > self.settings.idle_timeout
+                        and self._stop_if_unused(client, known)
+                    ):
+                        return
+                except ResponseError:  # busy with a user's script
+                    used = time.monotonic()
+                client.wait_for_end(interval)
 
     def _stop_if_unused(self, client: ServerConnection, known: int) -> bool:
         """Stop the server, unless a user has connected meanwhile or is about to."""
@@ -183,19 +161,6 @@ def end_with_parent() -> Callable[[], object] | None:
     return partial(set_parent_death_signal, CDLL(None), os.getpid())
 
 
-def fork_respawning() -> None:
-    """Continue in a child process; the parent stays and replaces the child when it is killed."""
-    for _ in range(MAX_RESPAWNS):
-        child = os.fork()
-        if child == 0:
-            return
-        status = os.waitpid(child, 0)[1]
-        if os.WIFEXITED(status):
-            os._exit(os.WEXITSTATUS(status))
-        time.sleep(0.1)
-    os._exit(1)
-
-
 def write_log(text: str) -> None:
     """Add a line to the log if that is possible; a full disk must not end the supervisor."""
     line = f"{os.getpid()}:aioqless {time.strftime('%d %b %Y %H:%M:%S')} {text}\n"
@@ -214,11 +179,10 @@ def main() -> None:
     lock = acquire_lock(directory.supervisor_lock, timeout=1.0)
     if lock is None:
         sys.exit("this server has a supervisor already")
-    # `stop` signals this process group: supervisor, its parent and the server.
+    # `stop` signals this process group: the supervisor and the server.
     os.pwrite(lock, f"{os.getpgrp():<10}".encode(), 0)
     if os.fork():
         os._exit(0)
-    fork_respawning()
     try:
         ServerSupervisor(directory, binary, settings).run()
     except (ServerUnavailable, OSError, RedisError) as error:

@@ -14,8 +14,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
-from aioqless.contrib.private_redis import Server, Settings
+from aioqless.contrib.private_redis import Server, Settings, ensure
 from aioqless.contrib.private_redis.data_dir import DataDir, is_unlocked
+from aioqless.errors import ServerUnavailable
 
 BRIEF = Settings(idle_timeout=1.5)
 SOURCES = Path(__file__).parents[3]
@@ -130,7 +131,7 @@ def fill(disk: Path) -> Path:
 
 
 class Writer:
-    """Increments a counter in Redis and reconnects when needed.
+    """Increments a counter in Redis, and calls `ensure` before it connects again, as clients do.
 
     `lost` has the acknowledged increments that are missing.
     """
@@ -153,6 +154,8 @@ class Writer:
             except NotConnected:
                 self.reconnected += 1
                 self._stopped.wait(0.02)
+                with suppress(ServerUnavailable):
+                    ensure(self._server.data_dir)
         redis.close()
 
     def __enter__(self) -> "Writer":
