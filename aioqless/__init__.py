@@ -24,7 +24,7 @@ if typing.TYPE_CHECKING:
     from aioqless.client.job import Failure, Job, JobState
     from aioqless.client.job_set import JobSet
     from aioqless.client.new_job import NewJob
-    from aioqless.client.put_options import Key, Limit
+    from aioqless.client.put_options import Fair, Key, Limit, Unique
     from aioqless.client.queue import Queue
     from aioqless.client.sync_client import SyncClient
     from aioqless.client.workflows import chain, group, in_queue
@@ -84,6 +84,7 @@ __all__ = [
     "Durability",
     "Fail",
     "Failure",
+    "Fair",
     "Handler",
     "HasDependents",
     "Inject",
@@ -117,6 +118,7 @@ __all__ = [
     "Subscription",
     "SyncClient",
     "Throttled",
+    "Unique",
     "Worker",
     "WrongState",
     "bulk_job",

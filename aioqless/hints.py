@@ -22,26 +22,35 @@ C = TypeVar("C", bound=type[object])
 _EXPORTS = {
     "Cron": "`@job(cron=...)`",
     "Depends": "`aioqless.Inject`",
-    "RateLimit": "`@job(rate_limit=...)`",
+    "RateLimit": "`@job(limits=[Limit(rate=...)])`",
 }
 # What other queues call their put.
 _PUT = re.compile(
     "(add|apply|defer|delay|enqueue|kicker|kiq|perform|publish|push|schedule|send|submit)"
     "(_async|_at|_in|_job|_task|_with_options)?"
 )
-# What other queues call an option.
+# What other queues call an option or a part of its value, and what to write.
 _OPTIONS = {
-    "concurrency": "max_concurrency",
-    "countdown": "delay",
-    "eta": "at",
-    "job_id": "jid",
-    "max_attempts": "retries",
-    "max_retries": "retries",
-    "retry": "retries",
-    "run_at": "at",
-    "run_in": "delay",
-    "throttle": "rate_limit",
-    "time_limit": "timeout",
+    "concurrency": "limits=[Limit(max_concurrency=...)]",
+    "countdown": "delay=",
+    "debounce": "unique=Unique(key, debounce=...)",
+    "debounce_max": "unique=Unique(key, debounce=..., debounce_max=...)",
+    "eta": "at=",
+    "fair_by": "fair=Fair(by)",
+    "fair_weight": "fair=Fair(by, weight=...)",
+    "job_id": "jid=",
+    "limit_key": "limits=[Limit(key, max_concurrency=..., rate=...)]",
+    "max_attempts": "retries=",
+    "max_concurrency": "limits=[Limit(max_concurrency=...)]",
+    "max_retries": "retries=",
+    "rate_limit": "limits=[Limit(rate=(number, period))]",
+    "retry": "retries=",
+    "run_at": "at=",
+    "run_in": "delay=",
+    "throttle": "limits=[Limit(rate=(number, period))]",
+    "time_limit": "timeout=",
+    "unique_for": "unique=Unique(key, ttl=...)",
+    "unique_until": "unique=Unique(key, until=...)",
 }
 
 
@@ -63,8 +72,9 @@ def no_option(
         elsewhere: What has it instead, as the end of a message.
         data: It may be meant as a part of the data of a handler.
     """
-    own = _OPTIONS.get(name)
-    hint = elsewhere or (f": write {own}=" if own in options else did_you_mean(name, options))
+    own = _OPTIONS.get(name, "")
+    is_known = own.partition("=")[0] in options
+    hint = elsewhere or (f": write {own}" if is_known else did_you_mean(name, options))
     if data:
         hint += f"; data goes into `handler.data({name}=...)`"
     hint = hint or f"; it has {', '.join(sorted(options))}"

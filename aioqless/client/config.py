@@ -122,7 +122,7 @@ class Config:
         Args:
             option: Name of the option.
             value: Its value; a duration is in seconds, or a timedelta; a rate is a tuple, as in
-                `@job(rate_limit=(100, 60))`.
+                `Limit(rate=(100, 60))`.
             force: Also store an option that no command reads, such as one of your own.
 
         Raises:

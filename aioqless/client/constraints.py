@@ -12,29 +12,16 @@ import msgspec
 
 from aioqless import validation
 from aioqless.client import json_types
-from aioqless.client.put_options import (
-    MAX_LIMITS,
-    CheckedOptions,
-    DebounceOptions,
-    Limit,
-)
+from aioqless.client.put_options import CheckedOptions, Fair, Limit, Unique
 from aioqless.errors import InvalidData
 
 # What the puts of one job can't share, or what says when it runs.
-_NOT_WITH_DEBOUNCE = "jid delay at depends if_dependency_fails if_exists unique_until unique_for"
+_NOT_WITH_DEBOUNCE = ("jid", "delay", "at", "depends", "if_dependency_fails", "if_exists")
 _PLAIN = re.compile(r"[\w.@-]+")  # what needs no quotes in the name of a tenant
-# By their names in what is stored, the options whose keys are made of fields.
-_KEYS = {"unique": "unique", "fair": "fair_by", "bulk": "together_by"}
+# By their names in what is stored, the options that have a key.
+_KEYS = {"unique": "unique", "fair": "fair", "bulk": "together_by"}
 _EXACT = 1 << 53  # floats beyond have no fraction, and other digits than integers
 Values: TypeAlias = Callable[[], Mapping[str, object]]
-
-
-def merge_options(declared: CheckedOptions, own: CheckedOptions) -> CheckedOptions:
-    """Return the options of a job: its own override those of its handler."""
-    if "unique_until" in own or "unique_for" in own:
-        until = ("unique_until", "unique_for")
-        declared = {name: value for name, value in declared.items() if name not in until}
-    return {**declared, **own}
 
 
 def encode_constraints(
@@ -53,41 +40,57 @@ def encode_constraints(
 
     Raises:
         InvalidData: The data lacks a field that a key or a cost is made of, or the cost is wrong.
-        ValueError: An option lacks the one that it is about, or two exclude each other.
+        ValueError: Two options exclude each other.
     """
     if_exists = options.get("if_exists")
     encoded = {**(links or {}), **({"if_exists": if_exists} if if_exists else {})}
-    seconds, until = options.get("unique_for"), options.get("unique_until")
-    if until and seconds is not None:
-        raise ValueError("unique_until and unique_for are mutually exclusive")
-    if (unique := options.get("unique")) is not None:
-        encoded["unique"] = _make_key("unique", unique, klass, values)
-        encoded |= {"for": seconds} if seconds is not None else {"until": until or "done"}
-    elif until or seconds is not None:
-        raise ValueError("unique_until and unique_for need unique, which is the key")
-    encoded |= _read_debounce(options)
-    if limits := _limits_of(options):
+    unique: Unique | None = options.get("unique")
+    if unique is not None:
+        if unique.debounce is not None:
+            _check_debounce(options)
+        encoded |= _encode_unique(unique, klass, values)
+    if limits := options.get("limits", ()):
         encoded["limits"] = [encode_limit(limit, klass, values) for limit in limits]
-    tenant, weight = options.get("fair_by"), options.get("fair_weight")
-    if tenant is not None:
-        encoded["fair"] = _make_key("fair_by", tenant, klass, values, for_people=True)
-        encoded |= {"weight": weight} if weight is not None else {}
-    elif weight is not None:
-        raise ValueError("fair_weight needs fair_by, which names the tenant")
+    fair: Fair | None = options.get("fair")
+    if fair is not None:
+        encoded["fair"] = _make_key("fair", fair.by, klass, values, for_people=True)
+        encoded |= {"weight": fair.weight} if fair.weight is not None else {}
     if (size := options.get("size")) is not None:
         bulk = _make_key("together_by", options.get("together_by", ()), klass, values)
         encoded |= {"bulk": bulk, "size": size, "within": options["within"]}
-    if fields := _name_fields(options, limits):
+    if fields := _name_fields(options):
         encoded["fields"] = fields
     return msgspec.json.encode(encoded)
 
 
-def _name_fields(options: CheckedOptions, limits: Sequence[Limit]) -> dict[str, object]:
+def _encode_unique(unique: Unique, klass: str, values: Values) -> dict[str, object]:
+    durations = {
+        "for": unique.ttl,
+        "debounce": unique.debounce,
+        "debounce_max": unique.debounce_max,
+    }
+    return {
+        "unique": _make_key("unique", unique.key, klass, values),
+        **({"until": unique.until or "done"} if unique.ttl is None else {}),
+        **{name: each for name, each in durations.items() if each is not None},
+    }
+
+
+def _read_keys(options: CheckedOptions) -> dict[str, object]:
+    """Return the keys in checked options, those of limits not, by their names in what is stored."""
+    unique, fair = options.get("unique"), options.get("fair")
+    return {
+        "unique": unique and unique.key,
+        "fair": fair and fair.by,
+        "bulk": options.get("together_by"),
+    }
+
+
+def _name_fields(options: CheckedOptions) -> dict[str, object]:
     """Return the fields of the data of which keys and costs are made, as they are stored."""
-    keys = {name: options.get(option) for name, option in _KEYS.items()}
-    numbered = [(str(number), limit) for number, limit in enumerate(limits, 1)]
+    numbered = [(str(number), limit) for number, limit in enumerate(options.get("limits", ()), 1)]
     fields = {
-        **keys,
+        **_read_keys(options),
         "limits": {number: limit.key for number, limit in numbered if _is_made(limit.key)},
         "costs": {number: limit.cost for number, limit in numbered if isinstance(limit.cost, str)},
     }
@@ -163,36 +166,20 @@ def with_data_keys(stored: str, data_keys: bytes | None) -> dict[str, Any]:
     return {**own, **made}
 
 
-def _read_debounce(options: CheckedOptions) -> dict[str, float]:
-    found = {name: options[name] for name in DebounceOptions.__annotations__ if name in options}
-    if found and ("unique" not in options or "debounce" not in found):
-        raise ValueError("debounce needs unique, the key of its puts, and debounce_max debounce")
-    if found and (wrong := [name for name in _NOT_WITH_DEBOUNCE.split() if name in options]):
-        raise ValueError(f"debounce and {wrong[0]} are mutually exclusive; a step has a jid, too")
-    return found
+def _check_debounce(options: CheckedOptions) -> None:
+    if wrong := [name for name in _NOT_WITH_DEBOUNCE if name in options]:
+        raise ValueError(
+            f"debounce and {wrong[0]} are mutually exclusive; steps and recurring jobs have a jid, "
+            "too"
+        )
 
 
 def key_fields(options: CheckedOptions) -> set[str]:
     """Return the fields of the data that the keys and costs are made of."""
-    limits = _limits_of(options)
-    keys = [options.get(name) for name in ("unique", "fair_by", "together_by")]
-    keys += [limit.key for limit in limits]
+    limits: Sequence[Limit] = options.get("limits", ())
+    keys = [*_read_keys(options).values(), *(limit.key for limit in limits)]
     costs = {limit.cost for limit in limits if isinstance(limit.cost, str)}
     return {field for key in keys if isinstance(key, tuple) for field in key} | costs
-
-
-def _limits_of(options: CheckedOptions) -> list[Limit]:
-    """Return the limits of a job, that of the short form included."""
-    limits = list(options.get("limits") or ())
-    most, rate = options.get("max_concurrency"), options.get("rate_limit")
-    key = options.get("limit_key")
-    if most is not None or rate is not None:
-        limits.append(Limit(() if key is None else key, rate=rate, max_concurrency=most))
-    elif key is not None:
-        raise ValueError("limit_key needs max_concurrency or rate_limit, which count by it")
-    if len(limits) > MAX_LIMITS:
-        raise ValueError(f"a job may have at most {MAX_LIMITS} limits (got {len(limits)})")
-    return limits
 
 
 def encode_limit(limit: Limit, klass: str, values: Values) -> dict[str, object]:

@@ -14,8 +14,8 @@ from typing_extensions import TypeVar, Unpack
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.codec import PLAIN, Codec
-from aioqless.client.constraints import encode_constraints, merge_options
-from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions
+from aioqless.client.constraints import encode_constraints
+from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions, Unique
 from aioqless.errors import InvalidData
 from aioqless.store import PutFlowRow, PutManyRow
 from aioqless.store.call import encode as encode_argument
@@ -259,6 +259,9 @@ def check_branch(name: str, branch: Branch) -> Branch:
         raise TypeError(f"{name} must be a job, such as handler.data(...), or a handler ({job!r})")
     if isinstance(job, NewJob) and (wrong := job.options.keys() - _OF_BRANCHES):
         raise ValueError(f"a job for {name} can't have the option {', '.join(sorted(wrong))}")
+    unique = job.options.get("unique") if isinstance(job, NewJob) else None
+    if isinstance(unique, Unique) and unique.debounce is not None:
+        raise ValueError(f"a job for {name} can't have a unique key with a debounce")
     if isinstance(job, NewJob) and job.branch is not None:
         raise ValueError(f"a job for {name} can't have an on_failure of its own: let it retry")
     return branch
@@ -296,7 +299,7 @@ def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
         read_fields = partial(new.klass.values, taken=new.taken) if new.taken else read_fields
     if new.options:
         own = PUT.check(new.options)
-        options = merge_options(options, own) if options else own
+        options = {**options, **own}
     if new.links or not options.keys() <= _MEMBERS:  # all others are constraints
         constraints = encode_constraints(options, klass, partial(read_fields, text), new.links)
         members = {name: value for name, value in options.items() if name in _MEMBERS}

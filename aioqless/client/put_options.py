@@ -44,6 +44,94 @@ class Key(str):
     __slots__ = ()
 
 
+UniqueUntil: TypeAlias = Literal["started", "done"]
+
+
+@dataclass(frozen=True)
+class Unique:
+    """A key that one job has at a time; a put with a taken key returns that job's jid.
+
+    A key until its job has ended needs no Unique: `unique=("customer",)` is short for
+    `unique=Unique(("customer",))`.
+
+    Example:
+        once_a_day = Unique(Key("daily-report"), ttl=86_400)
+        index = Unique(("page",), debounce=30, debounce_max=300)
+
+    Attributes:
+        key: A tuple of names of fields of the data, which gives each klass a key for each
+            combination of values; or a `Key("text")`, which all jobs share that name it.
+        until: Whether the job has the key until it starts, or until it ends (the default).
+        ttl: For how long from the put the job has the key instead, whatever its state, in seconds
+            or as a timedelta.
+        debounce: The puts of the key are one job with the data and the options of the last,
+            delayed by this time from it. If that job has started, they are one that runs after it.
+            Recurring jobs and steps of workflows can't have it.
+        debounce_max: For how long at most such puts delay it, from the first of them.
+
+    Raises:
+        TypeError: A value is of the wrong type.
+        ValueError: A value is out of range, or two exclude each other.
+    """
+
+    key: Key | tuple[str, ...]
+    _: KW_ONLY
+    until: UniqueUntil | None = None
+    ttl: Seconds | None = None
+    debounce: Seconds | None = None
+    debounce_max: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        _check_key("key", self.key)
+        if self.until is not None:
+            _check_choice("until", self.until, of=UniqueUntil)
+        given = {"ttl": self.ttl, "debounce": self.debounce, "debounce_max": self.debounce_max}
+        periods = {
+            name: check_period(name, duration)
+            for name, duration in given.items()
+            if duration is not None
+        }
+        for name, seconds in periods.items():
+            object.__setattr__(self, name, seconds)
+        kinds = [name for name in ("until", "ttl", "debounce") if getattr(self, name) is not None]
+        if len(kinds) > 1:
+            raise ValueError(f"{' and '.join(kinds)} are mutually exclusive")
+        if "debounce_max" in periods and "debounce" not in periods:
+            raise ValueError("debounce_max needs debounce")
+        if periods.get("debounce_max", math.inf) < periods.get("debounce", 0):
+            raise ValueError(
+                f"debounce_max must be at least debounce, {self.debounce} s (got "
+                f"{self.debounce_max})"
+            )
+
+
+@dataclass(frozen=True)
+class Fair:
+    """The tenant of a job, such as a customer: the tenants of a queue start jobs in turns.
+
+    Example:
+        customer = Fair(("customer",))
+        large_customer = Fair(("customer",), weight=3)
+
+    Attributes:
+        by: A tuple of names of fields of the data, which is one tenant for each combination of
+            values, the same for all klasses; or a `Key("text")`, which is the tenant of that name.
+        weight: How many turns the tenant has for one of another, 0.01 to 100; default: 1.
+
+    Raises:
+        TypeError: A value is of the wrong type.
+        ValueError: The weight is out of range.
+    """
+
+    by: Key | tuple[str, ...]
+    weight: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_key("by", self.by)
+        if self.weight is not None:
+            _check_weight("weight", self.weight)
+
+
 @dataclass(frozen=True)
 class Limit:
     """A limit on jobs that run at once or start in a period, on all workers together.
@@ -57,6 +145,7 @@ class Limit:
     Attributes:
         key: Name of the limit, which all jobs with a limit of this name share; or a tuple of names
             of fields of the data, which gives each klass a limit for each combination of values.
+            Default: all jobs of the klass share it.
         rate: How many jobs start in a period, or what they cost together, and the period, in
             seconds or as a timedelta.
         max_concurrency: How many jobs run at once.
@@ -68,7 +157,7 @@ class Limit:
         ValueError: A value is out of range, or there is neither a rate nor a max_concurrency.
     """
 
-    key: str | tuple[str, ...]
+    key: str | tuple[str, ...] = ()
     _: KW_ONLY
     rate: tuple[int, Seconds] | None = None
     max_concurrency: int | None = None
@@ -169,7 +258,19 @@ def _check_rate(name: str, rate: tuple[int, Seconds], most: int = MAX_STARTS) ->
 def _check_limits(name: str, limits: Sequence[Limit]) -> tuple[Limit, ...]:
     if not isinstance(limits, list | tuple) or not all(isinstance(each, Limit) for each in limits):
         raise TypeError(f"{name} must be a list of Limit objects (got {limits!r})")
+    if len(limits) > MAX_LIMITS:
+        raise ValueError(f"a job may have at most {MAX_LIMITS} {name} (got {len(limits)})")
     return tuple(limits)
+
+
+def _check_unique(name: str, unique: Unique | Key | tuple[str, ...]) -> Unique:
+    return unique if isinstance(unique, Unique) else Unique(_check_key(name, unique))
+
+
+def _check_fair(name: str, fair: Fair) -> Fair:
+    if not isinstance(fair, Fair):
+        raise TypeError(f"{name} must be a Fair, such as Fair(('customer',)) (got {fair!r})")
+    return fair
 
 
 def _check_weight(name: str, weight: float) -> float:
@@ -203,28 +304,16 @@ def _check_choice(name: str, value: object, *, of: object) -> object:
     return value
 
 
-_UniqueUntil: TypeAlias = Literal["started", "done"]
 _IfExists: TypeAlias = Literal["keep", "raise"]
 
 
 class TemplateOptions(TypedDict, total=False):
     """Options of put, of recurring jobs and of `@job`.
 
-    A key is a tuple of names of fields of the data, which gives a key for each combination of their
-    values, separately for each klass, or a `Key("text")`, which all jobs share that name it.
-
     Attributes:
-        unique: Key that one job has at a time; a put with a taken key returns that job's jid.
-        unique_until: Whether the job has the key until it starts, or until it ends (the default).
-        unique_for: Time from now for which the job has the key instead, whatever its state.
+        unique: Key that one job has at a time: `("customer",)`, `Key("text")`, or a Unique.
         limits: Up to four concurrency and rate limits, all of which must admit the job.
-        limit_key: What `max_concurrency` and `rate_limit` count, the short form of one more limit;
-            default: the klass.
-        max_concurrency: Maximum number of jobs of the key that run at once.
-        rate_limit: Maximum number of jobs of the key that start within a period.
-        fair_by: Key of the job's tenant: the tenants of a queue start jobs in turns. As a tuple, it
-            is the same for all klasses.
-        fair_weight: How many turns the tenant has for one of another, 0.01 to 100; default: 1.
+        fair: The job's tenant: the tenants of a queue start jobs in turns.
         priority: Lower runs sooner, from -100 to 100; default: 0.
         tags: Tags to find the job by.
         retries: Maximum number of retries; default: the handler's, else 5.
@@ -232,36 +321,16 @@ class TemplateOptions(TypedDict, total=False):
             is due; a worker that gets it later fails it in the group `<queue>-expired`.
     """
 
-    unique: Annotated[Key | tuple[str, ...] | None, _check_key]
-    unique_until: Annotated[_UniqueUntil | None, partial(_check_choice, of=_UniqueUntil)]
-    unique_for: Annotated[Seconds | None, check_period]
+    unique: Annotated[Unique | Key | tuple[str, ...] | None, _check_unique]
     limits: Annotated[Sequence[Limit] | None, _check_limits]
-    limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
-    max_concurrency: Annotated[int | None, partial(check_whole, most=MAX_CONCURRENCY)]
-    rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]
-    fair_by: Annotated[Key | tuple[str, ...] | None, _check_key]
-    fair_weight: Annotated[float | None, _check_weight]
+    fair: Annotated[Fair | None, _check_fair]
     priority: Annotated[float | None, check_priority]
     tags: Annotated[Sequence[str] | None, validation.check_names]
     retries: Annotated[int | None, partial(validation.check_number, least=0)]
     expires_in: Annotated[Seconds | None, validation.check_seconds]
 
 
-class DebounceOptions(TypedDict, total=False):
-    """Options of put and of `@job`, but not of recurring jobs.
-
-    Attributes:
-        debounce: With `unique`: the puts of a key are one job with the data and the options of the
-            last, delayed by this time from it. If that job has started, they are one that runs
-            after it.
-        debounce_max: For how long at most such puts delay it, from the first of them.
-    """
-
-    debounce: Annotated[Seconds | None, check_period]
-    debounce_max: Annotated[Seconds | None, check_period]
-
-
-class PutOptions(TemplateOptions, DebounceOptions, total=False):
+class PutOptions(TemplateOptions, total=False):
     """The options of put.
 
     Attributes:

@@ -54,7 +54,7 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tenant of a queue with fair turns, and its jobs of one priority.
 
     Attributes:
-        key: What `fair_by` made of the data, such as `customer=7`.
+        key: What `fair` made of the data, such as `customer=7`.
         priority: Priority of the jobs: each has turns of its own.
         waiting: Jobs that wait, or are held back by a limit.
         running: Jobs that run, among the first 1,000 of the queue.

@@ -9,7 +9,6 @@ from aioqless.client.constraints import encode_constraints, key_fields
 from aioqless.client.new_job import Branch, check_branch
 from aioqless.client.put_options import (
     CheckedOptions,
-    DebounceOptions,
     OptionTable,
     PutOptions,
     ScheduleOptions,
@@ -55,7 +54,7 @@ def _check_fields(name: str, fields: tuple[str, ...]) -> tuple[str, ...]:
     return fields
 
 
-class JobOptions(TemplateOptions, DebounceOptions, ScheduleOptions, total=False):
+class JobOptions(TemplateOptions, ScheduleOptions, total=False):
     """The options of `@job`: those of its jobs, its schedule, and these; all are optional.
 
     Times are in seconds, or timedeltas.
@@ -144,10 +143,9 @@ def put_defaults_of(options: CheckedOptions, takes: Takes) -> CheckedOptions:
     """Return the options that all jobs of the handler are put with.
 
     Raises:
-        ValueError: A constraint needs another one, or a key is made of a field that the function
-            doesn't take.
+        ValueError: A key is made of a field that the function doesn't take.
     """
-    names = TemplateOptions.__annotations__.keys() | DebounceOptions.__annotations__.keys() | _BULK
+    names = TemplateOptions.__annotations__.keys() | _BULK
     defaults = {name: value for name, value in options.items() if name in names}
     fields = key_fields(defaults)
     encode_constraints(defaults, "", lambda: dict.fromkeys(fields, 1))

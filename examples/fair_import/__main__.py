@@ -44,8 +44,8 @@ async def main() -> str:
     panels = {}
     async with Client(namespace="fair-import") as client:
         for title, handler in (
-            ("Without fair_by", jobs.load_in_order),
-            ("With fair_by", jobs.load),
+            ("Without fair turns", jobs.load_in_order),
+            ("With fair turns", jobs.load),
         ):
             starts = panels[title] = await run(client, handler, large=480, small=12)
             for customer in dict.fromkeys(start.customer for start in starts):

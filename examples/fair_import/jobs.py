@@ -22,7 +22,7 @@ class Start:
 started: asyncio.Queue[Start] = asyncio.Queue()
 
 
-@aioqless.job(queue="imports", fair_by=("customer",))
+@aioqless.job(queue="imports", fair=aioqless.Fair(("customer",)))
 async def load(_: Job, customer: str, put_at: float) -> None:
     """Import a row; customers start theirs in turns."""
     now = time.monotonic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aioqless import Client, Inject, Job, Key, Settings, Worker, job
+from aioqless import Client, Fair, Inject, Job, Key, Settings, Worker, job
 from aioqless.client import acting_as
 from aioqless.contrib.archive import Event, Run, parse
 from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
@@ -71,7 +71,7 @@ async def test_entry_of_a_completed_job_has_all_fields(story: Archived) -> None:
 async def test_entry_has_the_set_the_tenant_and_the_deadline_of_a_job(client: Client) -> None:
     await client.config.set("archive", "on")
     imports = client.job_set("import-42")
-    await imports.put("Load", jid="member", fair_by=Key("customer=7"), expires_in=60)
+    await imports.put("Load", jid="member", fair=Fair(Key("customer=7")), expires_in=60)
     member = await client.jobs.get("member")
     await client.jobs.cancel("member")
     (event,) = await read_events(client)

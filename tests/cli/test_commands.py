@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import Client, Job, Key, NewJob, Settings, Worker, job
+from aioqless import Client, Fair, Job, Key, NewJob, Settings, Worker, job
 from aioqless.cli import watch
 from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.http import Identity, Role
@@ -142,7 +142,7 @@ async def test_queue_is_printed_with_the_jobs_of_each_tenant(client: Client, cli
     await client.queue("mail").put("Greet")
     assert len((await cli("queues", "mail")).out.splitlines()) == 2  # no tenants
     assert json.loads((await cli("queues", "mail", "--json")).out)["tenants"] == []
-    await client.queue("mail").put("Greet", fair_by=Key("acme"))
+    await client.queue("mail").put("Greet", fair=Fair(Key("acme")))
     shown = json.loads((await cli("queues", "mail", "--json")).out)
     assert (shown["name"], shown["waiting"]) == ("mail", 2)
     (tenant,) = shown["tenants"]

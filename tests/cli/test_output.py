@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import Client, Key
+from aioqless import Client, Limit
 from aioqless.cli.presentation.formatting import format_duration, format_relative_time, shorten
 from aioqless.cli.presentation.histograms import (
     COUNTER_STARTS,
@@ -103,7 +103,7 @@ async def test_times_below_a_second_are_shown_in_milliseconds(
 
 async def test_get_explains_a_rate_limited_job(client: Client, cli: Aioqless) -> None:
     for jid in ("first", "second"):
-        await client.queue("mail").put("Greet", jid=jid, limit_key=Key("api"), max_concurrency=1)
+        await client.queue("mail").put("Greet", jid=jid, limits=[Limit("api", max_concurrency=1)])
     (running,) = await client.queue("mail").pop(count=2)
     held = ({"first", "second"} - {running.jid}).pop()
     out = (await cli("get", held)).out

@@ -8,22 +8,22 @@ from typing import Any, TypedDict
 
 import pytest
 
-from aioqless import Client, Handler, InvalidData, Job, Key, Limit, NewJob, job
+from aioqless import Client, Fair, Handler, InvalidData, Job, Key, Limit, NewJob, Unique, job
 from aioqless.client.constraints import encode_constraints
 from aioqless.client.new_job import encode_job
 from aioqless.client.put_options import TemplateOptions
 from aioqless.errors import JobExists
 
 
-@job(klass="Sync", unique=("customer",), limit_key=("customer",), max_concurrency=1)
+@job(klass="Sync", unique=("customer",), limits=[Limit(("customer",), max_concurrency=1)])
 async def sync(job: Job[Any], customer: int, full: bool = False) -> None: ...
 
 
-@job(klass="Call", limit_key=Key("api"), rate_limit=(2, 3600))
+@job(klass="Call", limits=[Limit("api", rate=(2, 3600))])
 async def call(job: Job[Any], path: str) -> None: ...
 
 
-@job(klass="Digest", unique=(), max_concurrency=3)
+@job(klass="Digest", unique=(), limits=[Limit(max_concurrency=3)])
 async def digest(job: Job[Any]) -> None: ...
 
 
@@ -63,8 +63,8 @@ async def test_options_of_put_override_those_of_the_handler(client: Client) -> N
     mail = client.queue("mail")
     first = await mail.put(sync.data(7))
     assert await mail.put(sync.data(7), unique=Key("else")) != first
-    assert json.loads(encode_job(NewJob(sync, {"customer": 1}, unique_for=60,
-        max_concurrency=5), 1000)["constraints"] or b"") == {
+    assert json.loads(encode_job(NewJob(sync, {"customer": 1}, unique=Unique(("customer",), ttl=60),
+        limits=[Limit(("customer",), max_concurrency=5)]), 1000)["constraints"] or b"") == {
         "unique": "Sync:[1]", "for": 60, "limits": [{"key": "Sync:[1]", "limit": 5}],
         "fields": {"unique": ["customer"], "limits": {"1": ["customer"]}},
     }  # fmt: skip
@@ -77,7 +77,7 @@ async def test_unique_key_without_fields_is_the_klass(client: Client) -> None:
 
 
 async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
-    constraints = TemplateOptions(unique=("customer", "full"))
+    constraints = TemplateOptions(unique=Unique(("customer", "full")))
     said, silent = ({"customer": 1, "full": False}, {"customer": 1})
     keys = [
         encode_constraints(constraints, "Sync", partial(sync.values, json.dumps(data).encode()))
@@ -91,11 +91,21 @@ class Spec(TypedDict):
     b: dict[str, int]
 
 
-@job(klass="Any", unique=("spec",), limit_key=("spec",), max_concurrency=1, fair_by=("spec",))
+@job(
+    klass="Any",
+    unique=("spec",),
+    limits=[Limit(("spec",), max_concurrency=1)],
+    fair=Fair(("spec",)),
+)
 async def any_spec(job: Job[Any], spec: dict[str, Any]) -> None: ...
 
 
-@job(klass="Typed", unique=("spec",), limit_key=("spec",), max_concurrency=1, fair_by=("spec",))
+@job(
+    klass="Typed",
+    unique=("spec",),
+    limits=[Limit(("spec",), max_concurrency=1)],
+    fair=Fair(("spec",)),
+)
 async def typed_spec(job: Job[Any], spec: Spec) -> None: ...
 
 
@@ -124,33 +134,13 @@ async def test_too_long_unique_key_is_shortened() -> None:
     ("options", "error", "told"),
     [
         (
-            {"max_concurrency": 0},
-            ValueError,
-            "max_concurrency must be an integer from 1 to 1,000 \\(got 0\\)",
-        ),
-        ({"max_concurrency": 1.5}, ValueError, "max_concurrency"),
-        (
-            {"limit_key": Key("k")},
-            ValueError,
-            "limit_key needs max_concurrency or rate_limit",
-        ),
-        ({"rate_limit": 5}, TypeError, "rate_limit must be a tuple"),
-        ({"rate_limit": (0, 60)}, ValueError, "rate_limit must be an integer from 1 to 10,000"),
-        ({"rate_limit": (5, 0)}, ValueError, "rate_limit's period must be more than 0 seconds"),
-        (
             {"unique": 7},
             TypeError,
             "unique must be a tuple of the names of fields of the data, or a Key",
         ),
         ({"unique": Key("")}, ValueError, "unique must not be empty"),
-        ({"unique": Key("k"), "unique_for": 0}, ValueError, "unique_for must be more than 0"),
-        ({"unique": Key("k"), "unique_until": "never"}, ValueError, "unique_until must be"),
-        (
-            {"unique": Key("k"), "unique_until": "done", "unique_for": 5},
-            ValueError,
-            "mutually exclusive",
-        ),
-        ({"unique_for": 5}, ValueError, "need unique, which is the key"),
+        ({"fair": ("k",)}, TypeError, r"fair must be a Fair, such as Fair\(\('customer',\)\)"),
+        ({"limits": Limit("k", rate=(1, 1))}, TypeError, "limits must be a list of Limit objects"),
     ],
 )
 async def test_invalid_constraints_are_refused_by_put_and_by_the_decorator(
@@ -183,16 +173,19 @@ async def test_if_exists_has_two_values(client: Client) -> None:
 
 async def test_string_is_no_key_since_a_field_may_be_meant(client: Client) -> None:
     """`("customer")` has no comma, and would be one key for all customers."""
-    for name in ("unique", "limit_key"):
-        options: Any = {name: ("customer")}
-        with pytest.raises(
-            TypeError,
-            match=rf"{name} must be a tuple or a Key \(got 'customer'\): write \('customer',\) for "
-            r"one key per value of the field 'customer', or Key\('customer'\) for one key",
-        ):
-            job(max_concurrency=1, **options)
-        with pytest.raises(TypeError, match=f"{name} must be a tuple or a Key"):
-            await client.put("Greet", {"customer": 7}, max_concurrency=1, **options)
+    field: Any = "customer"
+    told = (
+        r"must be a tuple or a Key \(got 'customer'\): write \('customer',\) for one key per value "
+        r"of the field 'customer', or Key\('customer'\) for one key"
+    )
+    with pytest.raises(TypeError, match=f"unique {told}"):
+        job(unique=field)(lambda job: None)
+    with pytest.raises(TypeError, match=f"unique {told}"):
+        await client.put("Greet", {"customer": 7}, unique=field)
+    with pytest.raises(TypeError, match=f"key {told}"):
+        Unique(field)
+    with pytest.raises(TypeError, match=f"by {told}"):
+        Fair(field)
 
 
 # Limit objects
@@ -201,7 +194,7 @@ TOKENS = Limit("tokens", rate=(1000, 60), cost="tokens")
 CUSTOMER = Limit(("customer",), max_concurrency=2)
 
 
-@job(klass="Ask", limits=[TOKENS, CUSTOMER], rate_limit=(9, 60))
+@job(klass="Ask", limits=[TOKENS, CUSTOMER, Limit(rate=(9, 60))])
 async def ask(job: Job[Any], customer: int, tokens: int = 100) -> None: ...
 
 
@@ -209,13 +202,14 @@ def _limits(new: NewJob) -> Any:
     return json.loads(encode_job(new, 1000)["constraints"] or b"{}").get("limits")
 
 
-async def test_limits_are_encoded_with_the_short_form_as_one_more(client: Client) -> None:
+async def test_limits_are_encoded_and_those_of_put_replace_those_of_the_handler() -> None:
     tokens = {"key": "tokens", "rate": [1000, 60]}
     customer = {"key": "Ask:[7]", "limit": 2}
-    short = {"key": "Ask", "rate": [9, 60]}
-    assert _limits(ask.data(7)) == [{**tokens, "cost": 100}, customer, short]
-    assert _limits(ask.data(7, tokens=5)) == [{**tokens, "cost": 5}, customer, short]
-    assert _limits(NewJob(ask, {"customer": 7}, limits=[CUSTOMER])) == [customer, short]
+    klass = {"key": "Ask", "rate": [9, 60]}
+    assert _limits(ask.data(7)) == [{**tokens, "cost": 100}, customer, klass]
+    assert _limits(ask.data(7, tokens=5)) == [{**tokens, "cost": 5}, customer, klass]
+    assert _limits(NewJob(ask, {"customer": 7}, limits=[CUSTOMER])) == [customer]
+    assert _limits(NewJob(ask, {"customer": 7}, limits=[])) is None
     assert _limits(NewJob("Other", limits=[Limit("k", rate=(5, 60), cost=2)])) == [
         {"key": "k", "rate": [5, 60], "cost": 2}
     ]
@@ -237,7 +231,16 @@ async def test_cost_above_the_limit_is_refused(client: Client) -> None:
         (("k",), {}, ValueError, "needs a rate or a max_concurrency"),
         ((7,), {"max_concurrency": 1}, TypeError, "key must be a tuple"),
         (("",), {"max_concurrency": 1}, ValueError, "key must not be empty"),
-        (("k",), {"max_concurrency": 0}, ValueError, "max_concurrency must be an integer"),
+        (
+            ("k",),
+            {"max_concurrency": 0},
+            ValueError,
+            r"max_concurrency must be an integer from 1 to 1,000 \(got 0\)",
+        ),
+        (("k",), {"max_concurrency": 1.5}, ValueError, "max_concurrency must be an integer"),
+        (("k",), {"rate": 5}, TypeError, "rate must be a tuple"),
+        (("k",), {"rate": (0, 60)}, ValueError, "rate must be an integer from 1 to 10,000"),
+        (("k",), {"rate": (5, 0)}, ValueError, "rate's period must be more than 0 seconds"),
         (("k",), {"rate": (10_001, 60)}, ValueError, "rate must be an integer from 1 to 10,000"),
         (("k",), {"rate": (2 * 10**9, 60), "cost": 1}, ValueError, "rate must be an integer"),
         (("k",), {"max_concurrency": 1, "cost": 1}, ValueError, "cost needs a rate"),
@@ -252,12 +255,48 @@ async def test_invalid_limit_is_refused_when_it_is_made(
         Limit(*arguments, **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "kind", "told"),
+    [
+        ({"ttl": 0}, ValueError, "ttl must be more than 0"),
+        ({"until": "never"}, ValueError, "until must be 'started' or 'done'"),
+        ({"until": "done", "ttl": 5}, ValueError, "until and ttl are mutually exclusive"),
+        ({"until": "done", "debounce": 5}, ValueError, "until and debounce are mutually exclusive"),
+        ({"ttl": 5, "debounce": 5}, ValueError, "ttl and debounce are mutually exclusive"),
+        ({"debounce": "5"}, TypeError, "debounce .*timedelta"),
+        ({"debounce_max": 5}, ValueError, "debounce_max needs debounce"),
+        (
+            {"debounce": 30, "debounce_max": 29},
+            ValueError,
+            r"debounce_max must be at least debounce, 30 s \(got 29\)",
+        ),
+    ],
+)
+async def test_invalid_unique_is_refused_when_it_is_made(
+    options: dict[str, Any], kind: type[Exception], told: str
+) -> None:
+    with pytest.raises(kind, match=told):
+        Unique(("k",), **options)
+
+
+async def test_invalid_keys_and_weights_are_refused_when_they_are_made() -> None:
+    keys: list[Any] = [7, ("a", 7)]
+    for key in keys:
+        with pytest.raises(TypeError, match="key must be a tuple of the names of fields"):
+            Unique(key)
+        with pytest.raises(TypeError, match="by must be a tuple of the names of fields"):
+            Fair(key)
+    for weight in (0, 101):
+        with pytest.raises(ValueError, match=r"weight must be from 0.01 to 100"):
+            Fair(("k",), weight)
+
+
 async def test_more_than_four_limits_or_other_objects_are_refused(client: Client) -> None:
     limits = [Limit(f"k{n}", max_concurrency=1) for n in range(5)]
     with pytest.raises(ValueError, match=r"at most 4 limits \(got 5\)"):
         await client.put("Other", limits=limits)
     with pytest.raises(ValueError, match=r"at most 4 limits \(got 5\)"):
-        job(limits=limits[:4], max_concurrency=1)(lambda job: None)
+        job(limits=limits)(lambda job: None)
     with pytest.raises(TypeError, match="limits must be a list of Limit objects"):
         await client.put("Other", limits=["k"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="names the field token, but the function takes"):

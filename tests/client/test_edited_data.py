@@ -9,6 +9,7 @@ import pytest
 
 from aioqless import (
     Client,
+    Fair,
     InvalidData,
     Job,
     Key,
@@ -17,6 +18,7 @@ from aioqless import (
     Retry,
     Settings,
     Snooze,
+    Unique,
     Worker,
     WrongState,
     bulk_job,
@@ -28,8 +30,8 @@ from tests.conftest import Until
 
 
 @job(
-    klass="Sync", queue="mail", unique=("customer",), fair_by=("customer",),
-    limit_key=("customer",), max_concurrency=1,
+    klass="Sync", queue="mail", unique=("customer",), fair=Fair(("customer",)),
+    limits=[Limit(("customer",), max_concurrency=1)],
 )  # fmt: skip
 async def sync(job: Job[Any], customer: int, full: bool = False) -> None: ...
 
@@ -250,7 +252,7 @@ async def test_follow_up_of_a_debounced_job_gets_the_key_that_an_edit_frees(
 ) -> None:
     async def page(number: int) -> str:
         return await client.queue("mail").put(
-            "Page", {"page": number}, unique=("page",), debounce=0.001
+            "Page", {"page": number}, unique=Unique(("page",), debounce=0.001)
         )
 
     first = await page(1)
@@ -301,7 +303,10 @@ async def test_job_that_a_put_replaces_has_the_constraints_of_that_put(client: C
 
 async def page(client: Client, number: int, **data: object) -> str:
     return await client.queue("mail").put(
-        "Page", {"page": number, **data}, unique=("page",), debounce=0.001, fair_by=("tenant",)
+        "Page",
+        {"page": number, **data},
+        unique=Unique(("page",), debounce=0.001),
+        fair=Fair(("tenant",)),
     )
 
 
@@ -344,7 +349,7 @@ async def test_last_of_two_edits_decides_about_the_keys(client: Client) -> None:
 
 async def test_place_among_the_jobs_of_a_tenant_is_kept(client: Client) -> None:
     mail = client.queue("mail")
-    tenant: dict[str, Any] = {"fair_by": ("tenant",), "unique": ("n",)}
+    tenant: dict[str, Any] = {"fair": Fair(("tenant",)), "unique": ("n",)}
     jids = [await mail.put("Sync", {"n": n, "tenant": "a"}, **tenant) for n in range(3)]
     await client.jobs.edit(jids[0], {"n": 7, "tenant": "a"})
     assert [each.jid for each in await mail.pop(3)] == jids
@@ -363,7 +368,7 @@ async def test_job_that_was_taken_from_its_worker_is_still_the_next(client: Clie
 async def test_released_job_takes_the_turn_of_its_new_tenant(client: Client) -> None:
     mail = client.queue("mail")
     found = await run(client)
-    others = [await mail.put("Other", {"customer": 8}, fair_by=("customer",)) for _ in range(2)]
+    others = [await mail.put("Other", {"customer": 8}, fair=Fair(("customer",))) for _ in range(2)]
     await found.release()
     assert [each.jid for each in await mail.pop(5)] == [*others, "a"]
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, Key, NewJob, job
+from aioqless import Client, Fair, InvalidData, Job, Key, NewJob, job
 from aioqless.client.new_job import encode_job
 from aioqless.client.queue_statistics import Tenant
 
 
-@job(queue="imports", fair_by=("customer",))
+@job(queue="imports", fair=Fair(("customer",)))
 async def load(job: Job[Any], customer: int, file: str = "") -> None: ...
 
 
 async def test_tenants_of_a_handler_start_in_turns(client: Client) -> None:
     imports = client.queue("imports")
     first = [await client.put(load.data(customer=7, file=str(n))) for n in range(3)]
-    other = await client.put(load.data(customer=8), fair_weight=3)
+    other = await client.put(load.data(customer=8), fair=Fair(("customer",), weight=3))
     assert [job.jid for job in await imports.pop(2)] == [first[0], other]
     tenants = {tenant.key: tenant for tenant in await imports.tenants()}
     seven = tenants["customer=7"]
@@ -29,7 +29,7 @@ async def test_tenants_of_a_handler_start_in_turns(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fair_by", "data", "tenant"),
+    ("by", "data", "tenant"),
     [
         (("customer",), {"customer": 7}, "customer=7"),
         (("customer",), {"customer": "acme"}, "customer=acme"),
@@ -40,12 +40,12 @@ async def test_tenants_of_a_handler_start_in_turns(client: Client) -> None:
     ],
 )
 def test_tenant_is_named_by_the_data(
-    fair_by: Key | tuple[str, ...], data: dict[str, object], tenant: str
+    by: Key | tuple[str, ...], data: dict[str, object], tenant: str
 ) -> None:
-    row = encode_job(NewJob("Greet", data, fair_by=fair_by), 10**6)
+    row = encode_job(NewJob("Greet", data, fair=Fair(by)), 10**6)
     assert json.loads(row["constraints"] or b"")["fair"] == tenant
 
 
 async def test_data_without_the_field_is_refused(client: Client) -> None:
-    with pytest.raises(InvalidData, match="fair_by of Greet"):
-        await client.put("Greet", {}, fair_by=("customer",))
+    with pytest.raises(InvalidData, match="fair of Greet"):
+        await client.put("Greet", {}, fair=Fair(("customer",)))

@@ -16,6 +16,7 @@ from aioqless import (
     NewJob,
     PutManyError,
     SetClosed,
+    Unique,
     Worker,
     chain,
     group,
@@ -190,7 +191,7 @@ async def test_members_may_depend_on_each_other(client: Client) -> None:
 
 async def test_last_of_debounced_members_counts(client: Client) -> None:
     jobs = [double.data(number=number) for number in range(120)]
-    last = [each.with_options(unique=Key("last"), debounce=60) for each in jobs]
+    last = [each.with_options(unique=Unique(Key("last"), debounce=60)) for each in jobs]
     assert await client.job_set("n").put_many(last) == 1
     (jid,) = await client.queue("rows").jids("scheduled")
     job = await client.jobs.get(jid)

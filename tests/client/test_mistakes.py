@@ -49,11 +49,22 @@ ada: Any = greet.data("Ada")
         (lambda c: c.recur(ada, jid="a", evry=3), "recur has no option 'evry'; did you "
          "mean 'every'?"),
         (lambda _: any_job(retry=3), "@job has no option 'retry': write retries="),
-        (lambda _: any_job(max_concurrent=3), "did you mean 'max_concurrency'?"),
+        (lambda _: any_job(uniqe=("name",)), "did you mean 'unique'?"),
         (lambda _: any_job(max_retries=3), "@job has no option 'max_retries': write retries="),
         (lambda _: any_job(delay=60), "@job has no option 'delay': it is one of put: write "
          "`client.put(handler.data(...), delay=...)`"),
-        (lambda _: any_job(throttle=60), "@job has no option 'throttle': write rate_limit="),
+        (lambda _: any_job(throttle=60), "@job has no option 'throttle': write "
+         "limits=[Limit(rate=(number, period))]"),
+        (lambda _: any_job(max_concurrency=3), "@job has no option 'max_concurrency': write "
+         "limits=[Limit(max_concurrency=...)]"),
+        (lambda c: c.put(ada, limit_key="k"), "put has no option 'limit_key': write "
+         "limits=[Limit(key, max_concurrency=..., rate=...)]"),
+        (lambda c: c.put(ada, unique_until="started"), "write unique=Unique(key, until=...)"),
+        (lambda _: anything.using(unique_for=60), "write unique=Unique(key, ttl=...)"),
+        (lambda _: ada.with_options(debounce=5), "write unique=Unique(key, debounce=...)"),
+        (lambda c: c.recur(ada, jid="a", every=3, fair_by=("name",)), "recur has no option "
+         "'fair_by': write fair=Fair(by)"),
+        (lambda c: c.put(ada, fair_weight=3), "write fair=Fair(by, weight=...)"),
         (lambda c: c.put(ada, once="order-7"), "put has no option 'once': it is one of put_flow"),
         (lambda c: c.put_flow(ada, delay=60), "put_flow has no option 'delay': a step has it: "
          "`handler.data(...).with_options(...)`"),

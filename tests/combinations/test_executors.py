@@ -15,6 +15,7 @@ from aioqless import (
     Inject,
     Job,
     Key,
+    Limit,
     Worker,
     job,
     middleware,
@@ -91,7 +92,7 @@ async def test_failed_dependency_is_kept_beyond_its_retention_while_it_has_depen
     mail = client.queue("mail")
     await mail.put("Fails", jid="a")
     await mail.put("Good", jid="b", depends=["a"])
-    await mail.put("Fails", jid="c", unique=Key("k"), limit_key=Key("k"), max_concurrency=1)
+    await mail.put("Fails", jid="c", unique=Key("k"), limits=[Limit("k", max_concurrency=1)])
     for failing in await mail.pop(2):
         await failing.fail("it is", group="broken")
     assert await states(client, "a", "b", "c") == ["failed", "depends", None]
@@ -107,8 +108,7 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
         retry_on=(OSError,),
         backoff=lambda used: 0,
         unique=("n",),
-        limit_key=Key("all"),
-        max_concurrency=3,
+        limits=[Limit("all", max_concurrency=3)],
         result_ttl=60,
     )
     async def coroutine(job: Job[Any], n: int) -> int:
@@ -117,7 +117,7 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
             raise OSError
         return n
 
-    @job(klass="Thread", limit_key=Key("all"), max_concurrency=3)
+    @job(klass="Thread", limits=[Limit("all", max_concurrency=3)])
     def thread(job: Job[Any], n: int) -> None:
         if n % 5 == 0:
             raise ValueError

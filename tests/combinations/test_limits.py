@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from aioqless import Client, Job, Key, NewJob, Retry, job
+from aioqless import Client, Job, Limit, NewJob, Retry, job
 from aioqless.testing import Clock, drain
 from tests.combinations import in_processes
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
-ONE: dict[str, Any] = {"limit_key": Key("k"), "max_concurrency": 1}
+ONE: dict[str, Any] = {"limits": [Limit("k", max_concurrency=1)]}
 
 
 async def test_timeout_in_a_process_lets_the_next_job_of_the_key_start(
@@ -91,7 +91,7 @@ async def test_released_job_runs_elsewhere_only_before_its_start_deadline(
 async def test_burst_ends_despite_declined_and_delayed_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    @job(klass="Visit", limit_key=Key("api"), rate_limit=(1, 3600))
+    @job(klass="Visit", limits=[Limit("api", rate=(1, 3600))])
     async def visit(job: Job[Any]) -> None: ...
 
     await client.queue("mail").put_many(NewJob(visit) for _ in range(3))

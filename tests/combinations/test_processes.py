@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from aioqless import Client, Key, NewJob
+from aioqless import Client, Limit, NewJob
 from tests.cli.conftest import Running, Start
 from tests.combinations.conftest import states
 from tests.conftest import Until
@@ -51,11 +51,11 @@ async def test_concurrency_limit_holds_across_processes_although_one_is_killed(
     await client.config.set("heartbeat", 2.4)
     await client.config.set("grace-period", 0)
     await client.queue("mail").put_many(
-        NewJob("Once", jid=jid, limit_key=Key("k"), max_concurrency=1) for jid in "a"
+        NewJob("Once", jid=jid, limits=[Limit("k", max_concurrency=1)]) for jid in "a"
     )
     async with start("-w", "2", "-c", "2", begun="process.became_ready") as worker:
         await until(lambda: worker.logged("job.started"))
-        await client.queue("mail").put("Slow", jid="b", limit_key=Key("k"), max_concurrency=1)
+        await client.queue("mail").put("Slow", jid="b", limits=[Limit("k", max_concurrency=1)])
         await client.queue("mail").put("Slow", jid="free")
         await until(lambda: any(line["jid"] == "free" for line in worker.logged("job.completed")))
         assert await states(client, "a", "b") == ["running", "scheduled"]

@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Fail, Job, Key, NewJob, Settings, Worker, WrongState, job
+from aioqless import (
+    Client,
+    Fail,
+    Fair,
+    Job,
+    Key,
+    Limit,
+    NewJob,
+    Settings,
+    Unique,
+    Worker,
+    WrongState,
+    job,
+)
 from tests.conftest import Until
 from tests.interop.peer import at
 
@@ -200,7 +213,7 @@ async def test_limit_admits_the_next_job_when_qless_py_takes_one_from_a_worker(
 ) -> None:
     runs: list[str] = []
 
-    @job(klass="Limited", max_concurrency=1)
+    @job(klass="Limited", limits=[Limit(max_concurrency=1)])
     async def limited(job: Job[Any]) -> None:
         runs.append(job.jid)
         await asyncio.sleep(60 if len(runs) == 1 else 0)
@@ -221,7 +234,7 @@ async def test_tenant_whose_jobs_another_client_has_popped_has_none_that_wait(
 ) -> None:
     mail = ours.queue("mail")
     for number in range(4):
-        await mail.put("Greet", {"n": number}, fair_by=Key("a" if number < 3 else "b"))
+        await mail.put("Greet", {"n": number}, fair=Fair(Key("a" if number < 3 else "b")))
     for _ in range(3):
         peer.queues["mail"].pop().complete()
     (left,) = await mail.tenants()
@@ -319,7 +332,7 @@ async def test_findings_that_ordinary_work_of_another_client_leaves_are_told_apa
 ) -> None:
     for number in range(3):
         await ours.queue("mail").put(
-            NewJob("Greet", {"n": number}), unique=Key(f"{number}"), fair_by=Key("acme")
+            NewJob("Greet", {"n": number}), unique=Key(f"{number}"), fair=Fair(Key("acme"))
         )
         peer.queues["mail"].pop().complete()
     left = await ours.check()
@@ -332,7 +345,7 @@ async def test_debounced_put_runs_after_another_client_has_failed_the_first(
     ours: Client, peer: Any, exhausted: bool
 ) -> None:
     queue = ours.queue("mail")
-    options: dict[str, Any] = {"unique": Key("report"), "debounce": 0.001, "retries": 0}
+    options: dict[str, Any] = {"unique": Unique(Key("report"), debounce=0.001), "retries": 0}
     first = await queue.put("Greet", {"n": 1}, **options)
     theirs = await asyncio.to_thread(_pop, peer)
     assert theirs.jid == first

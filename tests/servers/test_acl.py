@@ -12,7 +12,20 @@ import pytest
 from redis import exceptions
 from redis.asyncio import Redis
 
-from aioqless import Client, Fail, Job, Key, NewJob, Next, Retry, Settings, Worker, chain, job
+from aioqless import (
+    Client,
+    Fail,
+    Job,
+    Key,
+    Limit,
+    NewJob,
+    Next,
+    Retry,
+    Settings,
+    Worker,
+    chain,
+    job,
+)
 from aioqless.cli.acl_roles import ROLES, user
 from aioqless.client.archive import Archive
 from aioqless.client.events import Put
@@ -146,8 +159,7 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
             delay=0,
             retries=2,
             unique=Key("one"),
-            limit_key=Key("k"),
-            max_concurrency=3,
+            limits=[Limit("k", max_concurrency=3)],
         )
         assert await mail.put("Greet", jid="again", unique=Key("one")) == "a"
         await mail.put_many(
@@ -220,8 +232,7 @@ async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, unti
                 await mail.put(
                     "Through",
                     jid=f"t{number}",
-                    limit_key=Key("t"),
-                    max_concurrency=2,
+                    limits=[Limit("t", max_concurrency=2)],
                     unique=Key(f"u{number}"),
                 )
             for klass in ("Onward", "Again", "Wrong"):

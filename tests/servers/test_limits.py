@@ -26,7 +26,7 @@ seen: list[str] = []
 @aioqless.job(
     queue="calls",
     klass="Call",
-    fair_by=("customer",),
+    fair=aioqless.Fair(("customer",)),
     limits=[
         aioqless.Limit("api", max_concurrency=AT_ONCE),
         aioqless.Limit(("customer",), rate=(1000, 1), cost=3),

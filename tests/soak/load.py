@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 
-from aioqless import AioqlessError, Client, Key, NewJob, chain, group
+from aioqless import AioqlessError, Client, Key, Limit, NewJob, chain, group
 
 HOWS = ("plain", "retry", "next", "fail")
 # Seconds between rounds of about thirty jobs. If a busy machine could not keep up, the number of
@@ -31,8 +31,7 @@ async def load(client: Client, seconds: float, chance: random.Random) -> int:
             "soak.act",
             {"how": "plain"},
             unique=Key(f"key-{chance.randrange(50)}"),
-            limit_key=Key("narrow"),
-            max_concurrency=3,
+            limits=[Limit("narrow", max_concurrency=3)],
         )
         flow = await queue.put_flow(
             chain(_job(chance, "plain"), group(_job(chance, "after"), _job(chance, "after")))

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 import aioqless
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
+from aioqless.client.put_options import PutOptions
 from aioqless.lua import LUA, list_commands, list_libraries, read_script
 from aioqless.store.command_header import HeaderError, command_names
 from aioqless.store.library_floors import FLOORS, check_use
@@ -27,6 +28,7 @@ ALL_SCRIPTS = 3_092_000
 FIELDS_OF_CALL = 15
 OWN_KEYS = 45  # of the core and of extensions
 OWN_JOB_FIELDS = 28
+OPTIONS_OF_PUT = 15
 COMMANDS = 50  # of the command line; those of a group count one by one
 
 
@@ -120,6 +122,10 @@ def test_own_keys_are_bounded() -> None:
 def test_own_fields_of_a_job_are_bounded() -> None:
     described = read_script("lib/base/keys.lua").partition("-- in a recurring job's:")[0]
     assert len(set(re.findall(r"^--   (x-[a-z-]+) ", described, re.MULTILINE))) <= OWN_JOB_FIELDS
+
+
+def test_options_of_put_are_bounded() -> None:
+    assert len(PutOptions.__annotations__) <= OPTIONS_OF_PUT
 
 
 def leaves(command: object) -> Iterator[object]:

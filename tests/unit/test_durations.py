@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from aioqless import Durability, Job, Key, Next, Retry, Settings, job
+from aioqless import Durability, Job, Key, Limit, Next, Retry, Settings, Unique, job
 from aioqless.client.new_job import NewJob, encode_job
 from aioqless.client.put_options import RECUR
 from aioqless.client.recurring.schedule import Every
@@ -55,11 +55,12 @@ def test_time_without_time_zone_is_refused_with_a_way_out() -> None:
 
 
 def test_options_of_put_take_timedeltas() -> None:
-    options = {"delay": MINUTE, "expires_in": MINUTE, "unique": Key("a"), "unique_for": MINUTE}
-    with_timedeltas = NewJob("a", jid="a", rate_limit=(2, MINUTE), **cast(Any, options))
-    seconds = {name: 60 if value is MINUTE else value for name, value in options.items()}
-    with_numbers = NewJob("a", jid="a", rate_limit=(2, 60), **cast(Any, seconds))
-    assert encode_job(with_timedeltas, 1000) == encode_job(with_numbers, 1000)
+    def encode(duration: float | timedelta) -> object:
+        unique, limit = Unique(Key("a"), ttl=duration), Limit(rate=(2, duration))
+        options = {"delay": duration, "expires_in": duration, "unique": unique, "limits": [limit]}
+        return encode_job(NewJob("a", jid="a", **cast(Any, options)), 1000)
+
+    assert encode(MINUTE) == encode(60)
 
 
 def test_at_is_stored_as_time_and_excludes_delay() -> None:
@@ -73,12 +74,17 @@ def test_at_is_stored_as_time_and_excludes_delay() -> None:
 
 
 def test_options_of_handlers_take_timedeltas() -> None:
-    @job(timeout=MINUTE, result_ttl=timedelta(hours=1), every=MINUTE, rate_limit=(1, MINUTE))
+    @job(
+        timeout=MINUTE,
+        result_ttl=timedelta(hours=1),
+        every=MINUTE,
+        limits=[Limit(rate=(1, MINUTE))],
+    )
     async def handler(job: Job) -> None: ...
 
     assert (handler.timeout, handler.result_ttl) == (60, 3600)
     assert handler.recurrence and handler.recurrence.schedule == Every(60)
-    assert handler.put_defaults["rate_limit"] == (1, 60)
+    assert handler.put_defaults["limits"] == (Limit(rate=(1, 60)),)
 
 
 def test_backoffs_take_and_return_timedeltas() -> None:
@@ -110,8 +116,10 @@ def test_settings_take_timedeltas_and_are_read_as_seconds() -> None:
 
 
 def test_constraints_and_schedules_take_timedeltas() -> None:
-    checked = RECUR.check({"unique_for": MINUTE, "rate_limit": (3, MINUTE), "every": MINUTE})
-    assert checked == {"unique_for": 60, "rate_limit": (3, 60), "every": 60}
+    assert RECUR.check({"every": MINUTE}) == {"every": 60}
+    assert Limit(rate=(3, MINUTE)) == Limit(rate=(3, 60))
+    own = Unique((), debounce=MINUTE, debounce_max=MINUTE)
+    assert own == Unique((), debounce=60, debounce_max=60)
 
 
 def test_clock_takes_a_datetime_and_moves_by_a_timedelta() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, Key, Limit, NewJob, Throttled, job
+from aioqless import Client, Job, Limit, NewJob, Throttled, job
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Work
 
@@ -41,7 +41,7 @@ async def test_two_workers_run_jobs_of_a_key_one_at_a_time_in_order_without_dela
 ) -> None:
     jids = [f"a{n:02}" for n in range(20)]
     await client.queue("mail").put_many(
-        NewJob(visit, jid=jid, limit_key=Key("k"), max_concurrency=1) for jid in jids
+        NewJob(visit, jid=jid, limits=[Limit("k", max_concurrency=1)]) for jid in jids
     )
     await client.queue("mail").put(visit, jid="free")
     async with (
@@ -64,10 +64,8 @@ async def test_rate_limited_job_starts_as_soon_as_the_limit_allows(
         await client.config.set("mail-rate-limit", "2/0.5")
     async with work(visit) as worker:
         await idle(worker)
-        rate: dict[str, Any] = (
-            {"limit_key": Key("k"), "rate_limit": (2, 0.5)} if of == "key" else {}
-        )
-        await client.queue("mail").put_many(NewJob(visit, **rate) for _ in range(6))
+        limits = [Limit("k", rate=(2, 0.5))] if of == "key" else []
+        await client.queue("mail").put_many(NewJob(visit, limits=limits) for _ in range(6))
         await until(lambda: len(runs) == 6)  # a poll is 90 s away
     popped = sorted(
         event["when"]

@@ -31,6 +31,7 @@ from aioqless.contrib.django.task_framework import (
     task_backends,
     task_enqueued,
 )
+from aioqless.handlers.job_options import JOB
 
 APP = "aioqless.contrib.django"
 ASYNC_HINT = (
@@ -158,6 +159,7 @@ class Backend(BaseTaskBackend):
 
     def _job_of(self, task: AnyTask, result: AnyResult) -> NewJob:
         declared = {**self.settings.job_options, **getattr(task, "job_options", {})}
+        JOB.refuse_unknown(declared)
         known = PutOptions.__annotations__
         options = cast(PutOptions, {name: each for name, each in declared.items() if name in known})
         options["jid"] = result.id

@@ -32,7 +32,8 @@ def job_router(client: Client, handlers: Source) -> Router:
         )
     known = Handlers.collect(handlers)
     for handler in known:
-        if "debounce" in handler.put_defaults:
+        unique = handler.put_defaults.get("unique")
+        if unique is not None and unique.debounce is not None:
             raise ValueError(
                 f"{handler.klass} has debounce, which goes without a jid of the caller's, and the "
                 "HTTP API gives each job one: leave it out"

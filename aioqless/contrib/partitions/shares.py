@@ -2,7 +2,7 @@
 
 Each partition has an equal share of `<queue>-max-concurrency`, `<queue>-rate-limit` and
 `<queue>-max-length`, so that together they never exceed the limit. A limit that must hold over few
-jobs belongs to a `limit_key`: its jobs are in one partition.
+jobs belongs to a `Limit`: the jobs of its key are in one partition.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def share_of(option: str, value: str, count: int) -> str:
         better = f"{below} or {below + count}" if below else str(count)
         raise ValueError(
             f"{option} must be a multiple of {count}, since as many partitions share it (got "
-            f"{value}): set it to {better}, or limit jobs by a limit_key, which are all in "
-            "one partition"
+            f"{value}): set it to {better}, or give the jobs a Limit: those of its key are in one "
+            "partition"
         )
     return f"{number // count}{period}"
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from aioqless import Client, Job, Key, Limit, NewJob, chain, group, job
+from aioqless import Client, Fair, Job, Limit, NewJob, chain, group, job
 from aioqless.contrib.dashboard import Privacy, create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
@@ -169,7 +169,7 @@ async def test_queue_shows_how_full_limits_by_key_are_without_hidden_values(
     ]
     data = {"customer": 7, "token": "123"}
     await client.queue("mail").put_many([NewJob("Greet", data, limits=limits) for _ in range(4)])
-    await client.queue("mail").put("Rest", {}, limit_key=Key("token=x"), max_concurrency=5)
+    await client.queue("mail").put("Rest", {}, limits=[Limit("token=x", max_concurrency=5)])
     assert len(await client.queue("mail").pop(9)) == 2
     page = (await http.get("/queue?name=mail")).text
     rows = [
@@ -200,7 +200,10 @@ async def test_arguments_in_keys_and_tenants_are_hidden_as_data_is(
     for name, value in (("customer", "ada-4711"), ("token", "hunter2")):
         for _ in range(2):
             await queue.put(
-                "Greet", {name: value}, fair_by=(name,), limit_key=(name,), max_concurrency=1
+                "Greet",
+                {name: value},
+                fair=Fair((name,)),
+                limits=[Limit((name,), max_concurrency=1)],
             )
     await queue.pop(9)
     jids = await queue.jids("scheduled")

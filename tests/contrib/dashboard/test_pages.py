@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from aioqless import Client, Key, NewJob
+from aioqless import Client, Fair, Key, Limit, NewJob, Unique
 from aioqless.client.overview import OverviewReader
 from aioqless.client.redis_server import server_info
 from aioqless.client.run_buckets import RUN_BUCKETS, WAITS, bucket_of
@@ -120,7 +120,10 @@ async def test_saved_data_leaves_a_scheduled_job_as_it_is(client: Client) -> Non
 
 async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client: Client) -> None:
     mail = client.queue("mail")
-    limits: dict[str, Any] = {"limit_key": ("to",), "max_concurrency": 1, "fair_by": ("to",)}
+    limits: dict[str, Any] = {
+        "limits": [Limit(("to",), max_concurrency=1)],
+        "fair": Fair(("to",)),
+    }
     jid = await mail.put("Greet", {"to": "ada"}, unique=("to",), **limits)
     async with client_of(create_app(client, identify=OPEN)) as http:
         same = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada"}')
@@ -135,7 +138,7 @@ async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client
 
 
 async def test_copy_of_a_debounced_job_leaves_that_as_it_is(client: Client) -> None:
-    options: dict[str, Any] = {"unique": ("to",), "debounce": 600}
+    options: dict[str, Any] = {"unique": Unique(("to",), debounce=600)}
     jid = await client.queue("mail").put("Greet", {"to": "ada", "n": 1}, **options)
     async with client_of(create_app(client, identify=OPEN)) as http:
         said = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada", "n": 2}')
@@ -179,12 +182,12 @@ async def test_queue_links_to_its_failures(http: httpx.AsyncClient, client: Clie
 
 async def test_tenants_of_a_queue_are_a_tab(http: httpx.AsyncClient, client: Client) -> None:
     assert "No tenants with jobs" in (await http.get("/queue?name=mail&tab=tenants")).text
-    await client.queue("mail").put("Greet", fair_by=Key("acme"))
+    await client.queue("mail").put("Greet", fair=Fair(Key("acme")))
     assert "acme" in (await http.get("/queue?name=mail&tab=tenants")).text
 
 
 async def test_tenants_of_a_queue_are_paged(http: httpx.AsyncClient, client: Client) -> None:
-    jobs = [NewJob("Greet", fair_by=Key(f"tenant-{n}")) for n in range(60)]
+    jobs = [NewJob("Greet", fair=Fair(Key(f"tenant-{n}"))) for n in range(60)]
     await client.put_many(jobs, queue="mail")
     first = (await http.get("/queue?name=mail&tab=tenants")).text
     assert 'rel="next"' in first
@@ -237,9 +240,7 @@ async def test_rate_limited_job_shows_its_limit_and_time(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     for jid in ("first", "second"):
-        await client.queue("mail").put(
-            "Greet", {}, jid=jid, limit_key=Key("<api>"), rate_limit=(1, 60)
-        )
+        await client.queue("mail").put("Greet", {}, jid=jid, limits=[Limit("<api>", rate=(1, 60))])
     (running,) = await client.queue("mail").pop(count=2)
     page = (
         await http.get("/job", params={"jid": ({"first", "second"} - {running.jid}).pop()})

@@ -197,6 +197,14 @@ def test_job_options_of_the_settings_apply_to_all_tasks(
     assert jobs(backend, lambda client: client.jobs.get(first.id)).retries == 7
 
 
+def test_unknown_job_option_is_refused_before_anything_is_put(make_backend: MakeBackend) -> None:
+    options: Any = {"max_concurrency": 1}
+    backend = make_backend(job_options=options)
+    with pytest.raises(TypeError, match="@job has no option 'max_concurrency': write limits="):
+        tasks.add.enqueue(1)
+    assert jobs(backend, lambda client: client.queue("default").length()) == 0
+
+
 def test_schedule_of_a_task_puts_it_into_its_queue(
     backend: Backend, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

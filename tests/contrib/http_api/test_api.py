@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from aioqless import Client, Job, NewJob, Worker, job
+from aioqless import Client, Job, NewJob, Unique, Worker, job
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.http import Token, Tokens, create_api
 from aioqless.contrib.http.api import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS_OF_TOKEN
@@ -548,7 +548,7 @@ def test_what_can_not_be_served_is_refused(client: Client) -> None:
     @job(klass="a/b")
     async def odd(job: Any) -> None: ...
 
-    @job(klass="late", unique=("name",), debounce=5)
+    @job(klass="late", unique=Unique(("name",), debounce=5))
     async def late(job: Any, name: str) -> None: ...
 
     tokens = Tokens([Token("shop", SHOP, may_put=["*"])])

@@ -11,16 +11,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError
 
-from aioqless import (
-    AioqlessError,
-    Client,
-    Job,
-    Key,
-    NewJob,
-    chain,
-    group,
-    job,
-)
+from aioqless import AioqlessError, Client, Job, Key, Limit, NewJob, chain, group, job
 from aioqless.cli import acl_roles
 from aioqless.client import CommandConnection
 from aioqless.client.new_job import encode_job
@@ -29,7 +20,7 @@ from aioqless.errors import JobExists, NoSuchJob
 from tests.contrib.partitions.conftest import pop
 
 
-@job(klass="Greet", max_concurrency=5)
+@job(klass="Greet", limits=[Limit(max_concurrency=5)])
 async def greet(job: Job[Any], name: str) -> None: ...
 
 
@@ -184,8 +175,8 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
     queue = partitioned.queue("mail")
     for refused in (
         queue.put("Greet", jid=other, unique=Key(one)),
-        queue.put("Greet", jid=other, max_concurrency=1, limit_key=Key(one)),
-        queue.put("Greet", unique=Key(other), max_concurrency=1, limit_key=Key(one)),
+        queue.put("Greet", jid=other, limits=[Limit(one, max_concurrency=1)]),
+        queue.put("Greet", unique=Key(other), limits=[Limit(one, max_concurrency=1)]),
         queue.put("Greet", jid=other, depends=[waiting]),
         queue.put("Greet", depends=[one, other]),
         queue.put_many([NewJob("Greet"), NewJob("Greet", jid=other, unique=Key(one))]),
@@ -206,8 +197,7 @@ async def test_keys_with_the_same_part_in_braces_can_be_combined(
     jid = await partitioned.put(
         "Greet",
         unique=Key("{c7}-order"),
-        max_concurrency=1,
-        limit_key=Key("{c7}-limit"),
+        limits=[Limit("{c7}-limit", max_concurrency=1)],
         jid="{c7}-1",
     )
     assert jid == "{c7}-1"
