@@ -20,37 +20,84 @@ C = TypeVar("C", bound=type[object])
 
 # What other libraries export.
 _EXPORTS = {
+    "Celery": "`Client()` to put jobs, and `@job` to declare them",
     "Cron": "`@job(cron=...)`",
     "Depends": "`aioqless.Inject`",
     "RateLimit": "`@job(limits=[Limit(rate=...)])`",
+    "RedisSettings": "`Client('redis://...')`",
+    "Task": "`@job`",
+    "WorkerSettings": "`Settings`",
+    "actor": "`@job`",
+    "chord": "`chain(group(...), last)`",
+    "create_pool": "`Client(...)`",
+    "cron": "`@job(cron=...)`",
+    "crontab": "`@job(cron=...)`",
+    "periodic_task": "`@job(every=...)`",
+    "run_worker": "`Worker(client, app.jobs).run()`",
+    "shared_task": "`@job`",
+    "signature": "`handler.data(...)`",
+    "task": "`@job`",
 }
 # What other queues call their put.
 _PUT = re.compile(
     "(add|apply|defer|delay|enqueue|kicker|kiq|perform|publish|push|schedule|send|submit)"
     "(_async|_at|_in|_job|_task|_with_options)?"
 )
-# What other queues call an option or a part of its value, and what to write.
+# What other queues call what makes a job without putting it.
+_DATA = re.compile("s|si|signature|subtask|message(_with_options)?")
+# What other queues call an option or a part of its value, and the option to write.
 _OPTIONS = {
+    "_defer_by": "delay=",
+    "_defer_until": "at=",
+    "_expires": "expires_in=",
+    "_job_id": "jid=",
+    "at_front": "priority=",
+    "autoretry_for": "retry_on=",
     "concurrency": "limits=[Limit(max_concurrency=...)]",
     "countdown": "delay=",
     "debounce": "unique=Unique(key, debounce=...)",
     "debounce_max": "unique=Unique(key, debounce=..., debounce_max=...)",
+    "default_retry_delay": "backoff=",
+    "depends_on": "depends=",
     "eta": "at=",
+    "expires": "expires_in=",
     "fair_by": "fair=Fair(by)",
     "fair_weight": "fair=Fair(by, weight=...)",
     "job_id": "jid=",
+    "job_timeout": "timeout=",
+    "keep_result": "result_ttl=",
     "limit_key": "limits=[Limit(key, max_concurrency=..., rate=...)]",
     "max_attempts": "retries=",
     "max_concurrency": "limits=[Limit(max_concurrency=...)]",
     "max_retries": "retries=",
+    "max_tries": "retries=, one less, since the first run is no retry",
+    "name": "klass=",
+    "queue_name": "queue=",
     "rate_limit": "limits=[Limit(rate=(number, period))]",
     "retry": "retries=",
+    "retry_backoff": "backoff=",
     "run_at": "at=",
     "run_in": "delay=",
+    "soft_time_limit": "timeout=",
+    "task_id": "jid=",
     "throttle": "limits=[Limit(rate=(number, period))]",
     "time_limit": "timeout=",
     "unique_for": "unique=Unique(key, ttl=...)",
     "unique_until": "unique=Unique(key, until=...)",
+}
+# Options of other queues that are none here, and what to do.
+_NO_OPTIONS = {
+    "_queue_name": "write queue=",
+    "acks_late": "leave it out, a job is done when its handler has returned",
+    "args": "write `handler.data(...)`",
+    "base": "write a middleware, or a resource that handlers ask for",
+    "bind": "leave it out, a handler takes its job as its first parameter",
+    "ignore_result": "leave it out, a result is kept only with result_ttl=",
+    "kwargs": "write `handler.data(...)`",
+    "link": "write chain(first, next)",
+    "link_error": "write handler.data(...).on_failure(...)",
+    "run_at_startup": "write an `@aioqless.lifespan`",
+    "serializer": "leave it out, data is JSON, which a codec of the client may encode",
 }
 
 
@@ -75,7 +122,9 @@ def no_option(
     own = _OPTIONS.get(name, "")
     is_known = own.partition("=")[0] in options
     hint = elsewhere or (f": write {own}" if is_known else did_you_mean(name, options))
-    if data:
+    if name in _NO_OPTIONS and not elsewhere:
+        hint = f": {_NO_OPTIONS[name]}"
+    elif data:
         hint += f"; data goes into `handler.data({name}=...)`"
     hint = hint or f"; it has {', '.join(sorted(options))}"
     return TypeError(f"{method} has no option {name!r}{hint}")
@@ -98,19 +147,24 @@ def no_export(name: str) -> Exception:
     return AttributeError(f"module 'aioqless' has no attribute {name!r}{hint}")
 
 
-def suggest_put(way: str, parts: Mapping[str, type] = MappingProxyType({})) -> Callable[[C], C]:
+def suggest_put(
+    way: str, parts: Mapping[str, type] = MappingProxyType({}), *, what: str = "a job"
+) -> Callable[[C], C]:
     """Return a decorator of classes: names by which other queues put a job raise with a hint.
 
     Args:
         way: How a job is put with an object of the class.
         parts: The classes that have the other methods, by how one is reached.
+        what: What is put.
     """
 
     def __getattr__(self: object, name: str) -> object:  # noqa: N807
         text = f"{type(self).__name__!r} object has no attribute {name!r}"
         part = next((each for each, of in parts.items() if name in vars(of)), None)
         if _PUT.fullmatch(name):
-            text += f": put a job by {way}"
+            text += f": put {what} by {way}"
+        elif _DATA.fullmatch(name):
+            text += ": make a job by `handler.data(name=...)`"
         elif part and name[0] != "_":
             text += f": write `{part}.{name}(...)`"
         raise AttributeError(text, name=name, obj=self)

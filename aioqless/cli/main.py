@@ -89,6 +89,8 @@ def _run_app() -> None:
         if installed is None:
             print(_describe_extras())
         sys.exit(USAGE if command is None else 0)
+    if command and not completing and "." in command:
+        _exit(f"{command!r} is no command; to run its jobs: aioqless worker {command}", USAGE)
     extension = read_extension_commands().get(command or "")
     with require_extra(extension["extra"] if extension else "cli"):
         load_command(command)

@@ -142,6 +142,8 @@ def import_module(name: str) -> ModuleType:
     except ModuleNotFoundError as missing:
         if not f"{name}.".startswith(f"{missing.name}."):
             raise
+        if "://" in name:
+            raise AioqlessError("a URL is no module: say where Redis is by --url") from None
         meant = name.partition(":")[0]
         if meant.endswith(".py"):
             meant = ".".join(Path(meant).with_suffix("").parts)

@@ -21,6 +21,7 @@ from aioqless import validation
 from aioqless.client.job_data import RESULT
 from aioqless.client.new_job import NewJob, Placed, R, Result_co, StepResult, measure
 from aioqless.client.put_options import FLOW, FlowOptions, PutOptions
+from aioqless.hints import suggest_put
 from aioqless.store import PutFlowRow
 
 MAX_JOBS = 1_000
@@ -30,6 +31,7 @@ MAX_BYTES = 8 << 20
 Rows: TypeAlias = list[tuple[str, NewJob]]  # each with its queue
 
 
+@suggest_put("`await client.put_flow(...)`", what="it")
 @dataclass(frozen=True)
 class Chain:
     """Steps that run one after the other.
@@ -41,6 +43,7 @@ class Chain:
     steps: tuple[Step, ...]
 
 
+@suggest_put("`await client.put_flow(...)`", what="it")
 @dataclass(frozen=True)
 class Group(Generic[Result_co]):
     """Steps that run at the same time.
@@ -96,36 +99,38 @@ def in_queue(queue: str, job: NewJob[R], **options: Unpack[PutOptions]) -> Place
     return Placed(validation.check_name("queue", queue), job.with_options(**options))
 
 
-def chain(*steps: Step) -> Chain:
+def chain(*steps: Step | Iterable[Step]) -> Chain:
     """Return steps that run one after the other.
 
     A step after a group waits until all of the group is complete.
 
     Args:
-        steps: New jobs, chains and groups.
+        steps: New jobs, chains and groups; or one iterable of them.
 
     Raises:
         TypeError: A step is something else.
         ValueError: There are no steps.
     """
-    return Chain(_check_steps("chain", steps))
+    return Chain(_read_steps("chain", steps))
 
 
 @overload
 def group(*steps: NewJob[R] | Placed[R]) -> Group[R]: ...
 @overload
-def group(*steps: Step) -> Group: ...
-def group(*steps: Step) -> Group:
+def group(steps: Iterable[NewJob[R] | Placed[R]], /) -> Group[R]: ...
+@overload
+def group(*steps: Step | Iterable[Step]) -> Group: ...
+def group(*steps: Step | Iterable[Step]) -> Group:
     """Return steps that run at the same time.
 
     Args:
-        steps: New jobs, chains and groups.
+        steps: New jobs, chains and groups; or one iterable of them.
 
     Raises:
         TypeError: A step is something else.
         ValueError: There are no steps.
     """
-    return Group(_check_steps("group", steps))
+    return Group(_read_steps("group", steps))
 
 
 def lay_out(
@@ -270,7 +275,14 @@ def check_size(jobs: Sequence[PutFlowRow]) -> None:
         )
 
 
-def _check_steps(what: str, steps: Sequence[Step]) -> tuple[Step, ...]:
+def _read_steps(what: str, steps: Sequence[Step | Iterable[Step]]) -> tuple[Step, ...]:
+    """Return the steps, also of one iterable, as users of Celery write it."""
+    if len(steps) == 1 and isinstance(steps[0], Iterable):
+        steps = tuple(steps[0])
+    return _check_steps(what, steps)
+
+
+def _check_steps(what: str, steps: Sequence[object]) -> tuple[Step, ...]:
     if not steps:
         raise ValueError(f"a {what} needs at least one step")
     for step in steps:
@@ -279,7 +291,7 @@ def _check_steps(what: str, steps: Sequence[Step]) -> tuple[Step, ...]:
                 f"a {what} is made of new jobs, such as handler.data(...), of chains and of groups "
                 f"(got {step!r})"
             )
-    return tuple(steps)
+    return cast("tuple[Step, ...]", tuple(steps))
 
 
 def _append_step(

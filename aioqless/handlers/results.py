@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from aioqless import validation
 from aioqless.client.put_options import Limit
+from aioqless.hints import suggest_options
 from aioqless.validation import Duration, Seconds
 
 
@@ -31,6 +32,13 @@ class Next:
         validation.check_names("depends", self.depends or ())
 
 
+@suggest_options(
+    {
+        **dict.fromkeys(("countdown", "defer", "eta"), "delay="),
+        "exc": "`raise Retry(...) from error`",
+        "max_retries": "@job(retries=...)",
+    }
+)
 class Retry(Exception):
     """Raise it in a handler to retry the job; if it has no retries left, it fails.
 

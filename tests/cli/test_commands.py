@@ -283,6 +283,7 @@ async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> No
         (["get", "nobody"], 1, "there is no job 'nobody'"),
         (["lua", "fly"], 1, "there is no command 'fly'; there are agenda"),
         (["fly"], 2, "No such command"),
+        (["app.jobs"], 2, "'app.jobs' is no command; to run its jobs: aioqless worker app.jobs"),
         (
             ["get", "a", "--url", "redis://127.0.0.1:1"],
             3,

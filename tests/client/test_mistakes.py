@@ -24,7 +24,10 @@ Mistake = Callable[[Any], Any]
 any_job: Any = job
 any_settings: Any = aioqless.Settings
 anything: Any = greet
+retry: Any = aioqless.Retry
 ada: Any = greet.data("Ada")
+steps: Any = aioqless.chain
+members: Any = aioqless.group
 
 
 @pytest.mark.parametrize(
@@ -70,6 +73,45 @@ ada: Any = greet.data("Ada")
          "`handler.data(...).with_options(...)`"),
         (lambda _: any_settings(concurency=3), "Settings has no option 'concurency'; did you mean "
          "'concurrency'?"),
+        (lambda _: any_job(bind=True), "@job has no option 'bind': leave it out, a handler takes "
+         "its job as its first parameter"),
+        (lambda _: any_job(acks_late=True), "@job has no option 'acks_late': leave it out, a job "
+         "is done when its handler has returned"),
+        (lambda _: any_job(ignore_result=True), "@job has no option 'ignore_result': leave it out, "
+         "a result is kept only with result_ttl="),
+        (lambda _: any_job(base=object), "@job has no option 'base': write a middleware, or a "
+         "resource that handlers ask for"),
+        (lambda _: any_job(run_at_startup=True), "@job has no option 'run_at_startup': write an "
+         "`@aioqless.lifespan`"),
+        (lambda _: any_job(autoretry_for=(OSError,)), "'autoretry_for': write retry_on="),
+        (lambda _: any_job(default_retry_delay=3), "'default_retry_delay': write backoff="),
+        (lambda _: any_job(retry_backoff=3), "'retry_backoff': write backoff="),
+        (lambda _: any_job(soft_time_limit=3), "'soft_time_limit': write timeout="),
+        (lambda _: any_job(job_timeout=3), "'job_timeout': write timeout="),
+        (lambda _: any_job(max_tries=3), "'max_tries': write retries=, one less, since the first "
+         "run is no retry"),
+        (lambda _: any_job(keep_result=3), "'keep_result': write result_ttl="),
+        (lambda _: any_job(name="greet"), "'name': write klass="),
+        (lambda _: any_job(queue_name="mail"), "'queue_name': write queue="),
+        (lambda c: c.put(ada, _defer_by=3), "put has no option '_defer_by': write delay="),
+        (lambda c: c.put(ada, _defer_until=3), "put has no option '_defer_until': write at="),
+        (lambda c: c.put(ada, _job_id="a"), "put has no option '_job_id': write jid="),
+        (lambda c: c.put(ada, _queue_name="mail"), "put has no option '_queue_name': write "
+         "queue="),
+        (lambda c: c.put(ada, _expires=3), "put has no option '_expires': write expires_in="),
+        (lambda c: c.put(ada, depends_on=["a"]), "put has no option 'depends_on': write depends="),
+        (lambda c: c.put(ada, at_front=True), "put has no option 'at_front': write priority="),
+        (lambda c: c.put(ada, link=ada), "put has no option 'link': write chain(first, next)"),
+        (lambda c: c.put(ada, link_error=ada), "put has no option 'link_error': write "
+         "handler.data(...).on_failure(...)"),
+        (lambda c: c.put(ada, kwargs={}), "put has no option 'kwargs': write `handler.data(...)`"),
+        (lambda _: retry(countdown=3), "Retry has no option 'countdown': write delay="),
+        (lambda _: retry(defer=3), "Retry has no option 'defer': write delay="),
+        (lambda _: retry(eta=3), "Retry has no option 'eta': write delay="),
+        (lambda _: retry(exc=OSError()), "Retry has no option 'exc': write `raise Retry(...) from "
+         "error`"),
+        (lambda _: retry(max_retries=3), "Retry has no option 'max_retries': write "
+         "@job(retries=...)"),
         (lambda _: any_job(cron="@daily", timezone="Europe/Pariss")(greet.fn),
          "did you mean 'Europe/Paris'?"),
     ],
@@ -91,6 +133,15 @@ async def test_wrong_argument_names_the_right_one(
         (lambda c: c.pause("mail"), "write `client.queue(name).pause(...)`"),
         (lambda c: c.stop("worker"), "write `client.workers.stop(...)`"),
         (lambda c: c.enqueue(greet), "put a job by `await client.put("),
+        (lambda _: anything.s("Ada"), "'Handler' object has no attribute 's': make a job by "
+         "`handler.data(name=...)`"),
+        (lambda _: anything.si("Ada"), "make a job by `handler.data(name=...)`"),
+        (lambda _: anything.signature("Ada"), "make a job by `handler.data(name=...)`"),
+        (lambda _: anything.delay("Ada"), "put a job by `await handler.put(name=...)`"),
+        (lambda _: steps(ada).delay(), "'Chain' object has no attribute 'delay': put it by `await "
+         "client.put_flow(...)`"),
+        (lambda _: members(ada).apply_async(), "'Group' object has no attribute 'apply_async': put "
+         "it by `await client.put_flow(...)`"),
     ],
 )  # fmt: skip
 async def test_method_of_a_part_is_named(client: Client, mistake: Mistake, says: str) -> None:
@@ -132,6 +183,19 @@ def test_url_without_a_scheme_that_may_have_a_password_is_not_shown() -> None:
         ("Cron", "write `@job(cron=...)`"),
         ("NameTaken", "write `from aioqless.errors import NameTaken`"),
         ("Cliennt", "did you mean 'Client'?"),
+        ("actor", "write `@job`"),
+        ("Celery", "write `Client()` to put jobs, and `@job` to declare them"),
+        ("chord", "write `chain(group(...), last)`"),
+        ("create_pool", "write `Client(...)`"),
+        ("cron", "write `@job(cron=...)`"),
+        ("crontab", "write `@job(cron=...)`"),
+        ("periodic_task", "write `@job(every=...)`"),
+        ("RedisSettings", "write `Client('redis://...')`"),
+        ("run_worker", "write `Worker(client, app.jobs).run()`"),
+        ("shared_task", "write `@job`"),
+        ("signature", "write `handler.data(...)`"),
+        ("task", "write `@job`"),
+        ("WorkerSettings", "write `Settings`"),
     ],
 )
 def test_import_of_a_wrong_name_says_the_right_one(name: str, says: str) -> None:

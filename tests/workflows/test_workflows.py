@@ -116,8 +116,14 @@ async def test_invalid_workflow_is_refused_before_a_put(
     assert await client.queues() == []
 
 
+def test_steps_may_be_one_iterable() -> None:
+    a, b = new("a"), new("b")
+    assert group([a, b]) == group(each for each in (a, b)) == group(a, b)
+    assert chain([a, b]) == chain(a, b)
+
+
 def test_workflow_refuses_items_other_than_new_jobs() -> None:
     with pytest.raises(TypeError, match="got 'a'"):
         chain(new("a"), "a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one"):
-        group()
+        group([])
