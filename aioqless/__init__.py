@@ -21,7 +21,7 @@ import typing
 if typing.TYPE_CHECKING:
     from aioqless.client import Client, redis_url
     from aioqless.client.jid import Jid
-    from aioqless.client.job import Failure, Job, JobState
+    from aioqless.client.job import Failure, Job, JobRecord, JobState
     from aioqless.client.job_set import JobSet
     from aioqless.client.new_job import NewJob
     from aioqless.client.put_options import Fair, Key, Limit, Unique
@@ -93,6 +93,7 @@ __all__ = [
     "Job",
     "JobExists",
     "JobFailed",
+    "JobRecord",
     "JobSet",
     "JobState",
     "Key",

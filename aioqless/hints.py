@@ -176,6 +176,27 @@ def suggest_put(
     return decorate
 
 
+def suggest_other_type(other: str, how: str) -> Callable[[C], C]:
+    """Return a decorator of a type of jobs: names that only the other type has raise with a hint.
+
+    Args:
+        other: Name of the other type.
+        how: Where it comes from.
+    """
+
+    def __getattr__(self: object, name: str) -> object:  # noqa: N807
+        text = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name[0] != "_" and hasattr(getattr(import_module("aioqless.client.job"), other), name):
+            text += f": {other} has it, {how}"
+        raise AttributeError(text, name=name, obj=self)
+
+    def decorate(cls: C) -> C:
+        type.__setattr__(cls, "__getattr__", __getattr__)
+        return cls
+
+    return decorate
+
+
 def suggest_async_with(cls: C) -> C:
     """Decorate a class whose objects are entered by `async with`: a plain `with` says so."""
 

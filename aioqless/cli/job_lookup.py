@@ -9,7 +9,7 @@ from aioqless.cli.presentation.printing import print_text
 from aioqless.cli.presentation.prompts import show_progress
 from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.client import Client, extensions
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
@@ -19,7 +19,7 @@ PAGE = 1000  # jobs
 MAX_BEFORE = 500  # jobs that another one waits for
 
 
-async def find_job(client: Client, jid: str) -> Job:
+async def find_job(client: Client, jid: str) -> JobRecord:
     """Return the job of a jid, or of the beginning of the jid of a recently failed job.
 
     Raises:
@@ -91,7 +91,7 @@ def explain_unsearched(count: int) -> str:
     return f"{jobs} left out: encrypted or large data isn't searched"
 
 
-async def find_failed_before(client: Client, job: Job) -> list[str]:
+async def find_failed_before(client: Client, job: JobRecord) -> list[str]:
     """Return the jids of failed jobs that keep a job waiting, however many jobs are between.
 
     At most MAX_BEFORE jobs are read.

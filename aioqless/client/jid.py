@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Generic, Self, cast
 
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.job import Job, read_job, read_position, wait_for_outcome
+from aioqless.client.job.reading import read_job, read_position, wait_for_outcome
+from aioqless.client.job.record import JobRecord
 from aioqless.client.job.state import Position
 from aioqless.client.new_job import Klass, Result_co
 from aioqless.validation import Seconds
@@ -30,13 +31,13 @@ class Jid(str, Generic[Result_co]):
         self._type = type_
         return self
 
-    async def job(self) -> Job:
-        """Read the job.
+    async def job(self) -> JobRecord:
+        """Read the record of the job.
 
         Raises:
             NoSuchJob: It was canceled, or is kept no longer.
         """
-        return Job(self._backend, await read_job(self._backend, self))
+        return JobRecord(self._backend, await read_job(self._backend, self))
 
     async def result(self, timeout: Seconds | None = None) -> Result_co:
         """Wait for the end of the job, and return its handler's result.

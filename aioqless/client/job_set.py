@@ -26,7 +26,7 @@ from aioqless.client.actor import actor
 from aioqless.client.codec import PlainCodec
 from aioqless.client.jid import Jid
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.job import read_result
+from aioqless.client.job.reading import read_result
 from aioqless.client.job.state import JobSetStatus
 from aioqless.client.new_job import Branch, Klass, NewJob, R, check_branch, encode_branch
 from aioqless.client.put_options import FlowOptions, PutOptions

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any, TypedDict, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import msgspec
 
 from aioqless import validation
 from aioqless.client import extensions, job_data
 from aioqless.client.actor import actor
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.job.job import read_job, read_position, read_result, wait_for_result
+from aioqless.client.job.reading import read_job, read_position, read_result, wait_for_result
+from aioqless.client.job.record import encode_update
 from aioqless.client.job.state import ENDED, Output, Position, StoredStep
 from aioqless.client.job.summaries import FailureGroup, JobSummary, SearchPage
 from aioqless.client.new_job import Klass
@@ -38,12 +39,6 @@ class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[str, ...]
 
 
-class _Changes(TypedDict, total=False):
-    data: bytes
-    data_keys: bytes | None
-    was: str | None
-
-
 class Jobs:
     """The jobs of a namespace."""
 
@@ -51,25 +46,25 @@ class Jobs:
         self._backend = backend
         self._store = backend.store
 
-    async def get(self, jid: str) -> Job | None:
+    async def get(self, jid: str) -> JobRecord | None:
         """Return a job; None if there is none.
 
         Args:
             jid: Jid of the job.
         """
         record = await self._store.get(jid=jid)
-        return None if record is None else Job(self._backend, decode_record(record))
+        return None if record is None else JobRecord(self._backend, decode_record(record))
 
-    async def multiget(self, *jids: str) -> list[Job]:
+    async def multiget(self, *jids: str) -> list[JobRecord]:
         """Return the jobs that exist, in the order of the jids.
 
         Args:
             jids: Jids of the jobs, at most 1,000.
         """
         records = await self._store.multiget(jids=jids)
-        return [Job(self._backend, decode_record(record)) for record in records]
+        return [JobRecord(self._backend, decode_record(record)) for record in records]
 
-    async def wait(self, jid: str, timeout: Seconds | None = None) -> Job:
+    async def wait(self, jid: str, timeout: Seconds | None = None) -> JobRecord:
         """Wait until a job is complete or failed, and return it.
 
         Args:
@@ -81,8 +76,8 @@ class Jobs:
             NoSuchJob: There is no such job, or it was canceled.
         """
 
-        async def read() -> Job | None:
-            job = Job(self._backend, await read_job(self._backend, jid))
+        async def read() -> JobRecord | None:
+            job = JobRecord(self._backend, await read_job(self._backend, jid))
             return job if job.state in ENDED else None
 
         return await self._backend.watcher.wait_for_end(jid, read, timeout)
@@ -143,7 +138,7 @@ class Jobs:
 
     async def failed_in(
         self, group: str, *, offset: int = 0, count: int = 25
-    ) -> tuple[int, list[Job]]:
+    ) -> tuple[int, list[JobRecord]]:
         """Return the number of failed jobs in a group, and some of them, latest first.
 
         Args:
@@ -157,7 +152,8 @@ class Jobs:
         if not group:  # which the script takes for all groups
             raise ValueError("group must not be empty")
         page = await self._store.failed(group=group, offset=offset, count=count)
-        return page["total"], [Job(self._backend, decode_record(each)) for each in page["jobs"]]
+        jobs = [JobRecord(self._backend, decode_record(record)) for record in page["jobs"]]
+        return page["total"], jobs
 
     async def failed_jids(self, group: str, *, offset: int = 0, count: int = 25) -> list[str]:
         """Return the jids of failed jobs in a group, latest first.
@@ -169,10 +165,10 @@ class Jobs:
         """
         return await self._store.group(group=group, offset=offset, count=count)
 
-    async def tracked(self) -> tuple[list[Job], list[str]]:
+    async def tracked(self) -> tuple[list[JobRecord], list[str]]:
         """Return the tracked jobs, and the jids of tracked jobs that no longer exist."""
         page = await self._store.track_list()
-        jobs = [Job(self._backend, decode_record(record)) for record in page["jobs"]]
+        jobs = [JobRecord(self._backend, decode_record(record)) for record in page["jobs"]]
         return jobs, page["expired"]
 
     async def track(self, jid: str, *tags: str) -> bool:
@@ -278,7 +274,7 @@ class Jobs:
         jid: str,
         *,
         data: object = job_data.Unread,
-        was: Job | None = None,
+        was: JobRecord | None = None,
         from_step: str | None = None,
     ) -> None:
         """Put a failed job back into the queue that it failed in, with all its retries.
@@ -296,12 +292,18 @@ class Jobs:
             InvalidData: The data can't be encoded.
             InvalidArgument: No such step is stored.
         """
-        changes: _Changes = {}
-        if data is not job_data.Unread:
-            changes = await self._encode_changes(jid, data, was)
-        await self._store.revive_job(jid=jid, from_step=from_step, **changes)
+        if data is job_data.Unread:
+            await self._store.revive_job(jid=jid, from_step=from_step)
+            return
+        record = was or JobRecord(self._backend, await read_job(self._backend, jid))
+        await self._store.revive_job(
+            jid=jid,
+            from_step=from_step,
+            was=record.raw_data if was else None,
+            **encode_update(self._backend, record, data),
+        )
 
-    async def edit(self, jid: str, data: object, *, was: Job | None = None) -> None:
+    async def edit(self, jid: str, data: object) -> None:
         """Give a job other data, and the keys and costs that are made of it.
 
         Its state, when it is due, its expiry, priority, tags and limits stay as they are. While
@@ -309,26 +311,15 @@ class Jobs:
 
         Args:
             jid: Jid of the job.
-            data: The data.
-            was: The job as it was read before the change; if its data has changed since, the call
-                is refused.
+            data: The data. `JobRecord.edit` also refuses to overwrite data that has changed.
 
         Raises:
             NoSuchJob: There is no such job.
-            WrongState: It runs or is complete, or its data has changed.
+            WrongState: It runs or is complete.
             InvalidData: The data can't be encoded, or lacks a field that a key is made of.
         """
-        await self._store.edit(jid=jid, **await self._encode_changes(jid, data, was))
-
-    async def _encode_changes(self, jid: str, data: object, was: Job | None) -> _Changes:
-        """Return the arguments by which a command changes the data of a job."""
-        text = job_data.encode(data, self._backend.max_data)
-        job = was or Job(self._backend, await read_job(self._backend, jid))
-        return {
-            "data": self._backend.codec.encode(text, job.klass),
-            "data_keys": job.keys_with(text),
-            "was": job.raw_data if was else None,
-        }
+        record = JobRecord(self._backend, await read_job(self._backend, jid))
+        await self._store.edit(jid=jid, **encode_update(self._backend, record, data))
 
     async def steps(self, jid: str) -> list[StoredStep]:
         """Return what the runs of a job have stored for later runs, in this order.

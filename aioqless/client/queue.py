@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client.jid import Jid
-from aioqless.client.job import Job
+from aioqless.client.job import Job, JobRecord, JobRun
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.new_job import Klass, NewJob, R
@@ -21,7 +21,7 @@ from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts, T
 from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.workflows import Flow, Step
 from aioqless.hints import suggest_put
-from aioqless.store import Json, PutManyRow
+from aioqless.store import PutManyRow
 from aioqless.validation import Seconds
 
 
@@ -105,18 +105,18 @@ class Queue:
         Returns:
             The jobs; none if the queue has none, is paused, or is at its limit.
         """
-        return self._jobs(
-            await self._store.pop(queue=self.name, worker=worker or self._worker, count=count)
-        )
+        records = await self._store.pop(queue=self.name, worker=worker or self._worker, count=count)
+        return [Job(JobRun(self._backend, decode_record(record))) for record in records]
 
-    async def peek(self, *, offset: int = 0, count: int = 25) -> list[Job]:
+    async def peek(self, *, offset: int = 0, count: int = 25) -> list[JobRecord]:
         """Return the jobs that would be popped next, without locking them.
 
         Args:
             offset: Number of jobs to skip.
             count: Maximum number of jobs.
         """
-        return self._jobs(await self._store.peek(queue=self.name, count=count, offset=offset))
+        records = await self._store.peek(queue=self.name, count=count, offset=offset)
+        return [JobRecord(self._backend, decode_record(record)) for record in records]
 
     async def recur(
         self, job: str | Klass | NewJob, data: object = None, **options: Unpack[RecurOptions]
@@ -237,9 +237,6 @@ class Queue:
 
     def _check_name(self) -> str:
         return validation.check_name("queue", self.name)
-
-    def _jobs(self, records: list[Json]) -> list[Job]:
-        return [Job(self._backend, decode_record(record)) for record in records]
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"

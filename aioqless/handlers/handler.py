@@ -15,7 +15,7 @@ from typing_extensions import ParamSpec, TypeVar, Unpack
 
 from aioqless.client import Client, json_types
 from aioqless.client.jid import Jid
-from aioqless.client.job import Job
+from aioqless.client.job import JobRun
 from aioqless.client.json_types import JsonType
 from aioqless.client.new_job import NONE, Branch, Names, NewJob
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
@@ -211,20 +211,20 @@ class Handler(Generic[P, R_co, C, V_co]):
         except msgspec.MsgspecError as error:
             raise InvalidData(f"the result is not what {self.klass} returns: {error}") from None
 
-    def bind(self, job: Job) -> tuple[Callable[..., object], dict[str, object]]:
+    def bind(self, run: JobRun) -> tuple[Callable[..., object], dict[str, object]]:
         """Return what to call with the job, and the arguments from its data.
 
         Args:
-            job: The job.
+            run: The run of the job.
 
         Raises:
             InvalidData: The function does not take its data.
             UnknownKlass: The class has no method for its queue.
         """
-        text = job.text.encode("utf-8", "surrogateescape")
-        arguments = self.takes.arguments(self.klass, text, job)
+        text = run.text.encode("utf-8", "surrogateescape")
+        arguments = self.takes.arguments(self.klass, text, run)
         if isinstance(self.fn, type):
-            return _method_of(self.fn, self.klass, job.queue), arguments
+            return _method_of(self.fn, self.klass, run.fields.queue), arguments
         return self.fn, arguments
 
 

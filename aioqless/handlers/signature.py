@@ -26,7 +26,7 @@ from typing import (
 import msgspec
 
 from aioqless.client import job_data
-from aioqless.client.job import Failure, Job
+from aioqless.client.job import Failure, Job, JobRun
 from aioqless.client.json_types import JsonType, is_pydantic
 from aioqless.client.new_job import NONE, Names
 from aioqless.client.put_options import PutOptions
@@ -68,7 +68,7 @@ class Takes:
     failure: inspect.Parameter | None = None  # the one that takes the failure it was put for
 
     def arguments(
-        self, klass: str, text: bytes, job: Job | None = None, taken: Names = NONE
+        self, klass: str, text: bytes, run: JobRun | None = None, taken: Names = NONE
     ) -> dict[str, object]:
         """Return the values of the parameters.
 
@@ -78,26 +78,26 @@ class Takes:
         Args:
             klass: The klass, for the message of an error.
             text: The data as JSON.
-            job: The job, which gets its typed data.
+            run: The run of the job, which gets its typed data.
             taken: Parameters that results of other steps are to fill, whose values are not read.
 
         Raises:
             InvalidData: The data doesn't fit.
         """
         value, arguments = self.check(klass, text, taken), dict[str, object]()
-        if job is not None and self.whole is not None:
-            job.read_as(value)
-        elif job is not None and text == b"null":
-            job.read_as_empty()
+        if run is not None and self.whole is not None:
+            run.read_as(value)
+        elif run is not None and text == b"null":
+            run.read_as_empty()
         if self.signature is not None:
             arguments = {name: getattr(value, name) for name in self.signature.parameters}
-        if self.failure is not None and job is not None:
-            if job.cause is None and self.failure.default in (inspect.Parameter.empty, Inject):
+        if self.failure is not None and run is not None:
+            if run.cause is None and self.failure.default in (inspect.Parameter.empty, Inject):
                 raise InvalidData(
                     f"{klass} takes a Failure, and no on_failure put this job: give the parameter "
                     "the type `Failure | None` and the default None"
                 )
-            arguments[self.failure.name] = job.cause
+            arguments[self.failure.name] = run.cause
         return arguments
 
     def check(

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from aioqless.client import job_data, json_types
 from aioqless.client.codec import PlainCodec
-from aioqless.client.job import Failure, Job
+from aioqless.client.job import Failure, Job, JobRun
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.new_job import NewJob, encode_job
@@ -186,8 +186,9 @@ async def perform(
         AioqlessError: A resource is missing, or the handler forgot an `await`.
     """
     cause = cast(Failure | None, resources.get(Failure))
-    started = _start(new, fields, steps, cause)
-    return (await _perform([started], resources, middleware, retry))[0]
+    threads = ThreadPool()
+    started = _start(new, fields, steps, cause, threads)
+    return (await _perform([started], resources, middleware, retry, threads))[0]
 
 
 async def perform_bulk(
@@ -218,8 +219,9 @@ async def perform_bulk(
         raise TypeError(
             "perform_bulk takes a list of jobs of one handler: [handler.data(...), ...]"
         )
-    started = [_start(each, fields, {}, None) for each in new]
-    return await _perform(started, resources, middleware, retry)
+    threads = ThreadPool()
+    started = [_start(each, fields, {}, None, threads) for each in new]
+    return await _perform(started, resources, middleware, retry, threads)
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,11 @@ class _Started:
 
 
 def _start(
-    new: NewJob, fields: Mapping[str, Any], steps: Mapping[str, object], cause: Failure | None
+    new: NewJob,
+    fields: Mapping[str, Any],
+    steps: Mapping[str, object],
+    cause: Failure | None,
+    threads: ThreadPool,
 ) -> _Started:
     """Return the run of a job."""
     if not isinstance(new, NewJob) or not isinstance(new.klass, Handler):
@@ -266,9 +272,9 @@ def _start(
     store = _LockOnlyStore(fields.get("remaining", retries), steps)
     now, output = time.monotonic(), _Output()
     backend = JobBackend(store, PlainCodec(), progress_reporter=store)
-    job: Job = Job(backend, decode_record(record))
-    job.emit_to(output)
-    run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=handler)
+    context = RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0)
+    job_run = JobRun(backend, decode_record(record), context, handler, output)
+    run = Run(job_run, started=now, lock=LOCK, deadline=now + LOCK, handler=handler)
     return _Started(run, handler, store, output)
 
 
@@ -277,13 +283,12 @@ async def _perform(
     resources: _Resources,
     middleware: Sequence[Middleware],
     retry: RetryPolicy,
+    threads: ThreadPool,
 ) -> list[Performed]:
     """Let a handler perform runs."""
-    handler, threads, bulk = started[0].handler, ThreadPool(), Bulk()
+    handler, bulk = started[0].handler, Bulk()
     handlers = Handlers([handler])
-    context = RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0)
     for each in started:
-        each.run.job.join(context, handler)
         if handler.is_bulk:
             bulk.add(each.run)
         elif len(started) > 1:

@@ -181,7 +181,7 @@ class LockRenewer:
             elif isinstance(answer, Exception):
                 raise answer
             else:
-                run.job.renew_lock(float(answer))
+                run.job_run.renew_lock(float(answer))
                 run.lock = run.job.expires - by_redis
                 run.deadline = here + run.lock
 

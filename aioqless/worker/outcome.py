@@ -170,7 +170,7 @@ def _released(run: Run, error: Snooze | Throttled | Parked) -> RunReleased | Run
     if isinstance(error, Parked):
         return RunReleased(0, str(error), run.data, error.waits, data_keys=run.data_keys)
     try:
-        key = run.job.key_of(error.limit)
+        key = run.job_run.key_of(error.limit)
     except InvalidData as wrong:
         return RunFailed(group_of(run, wrong), validation.to_text(wrong))
     return RunReleased(
@@ -253,7 +253,7 @@ def show_end(run: Run, outcome: Outcome | None, reply: StoreReply) -> None:
     job = run.job
     match outcome, reply:
         case RunCompleted() | RunReleased() | RunDeclined(), str() as state if state != "failed":
-            job.show_end(JobState(state))
+            run.job_run.show_end(JobState(state))
         case RunRetried(delay), int() as remaining if remaining >= 0:
             superseded = remaining == job.remaining
             later = JobState.SCHEDULED if delay > 0 else JobState.WAITING
@@ -261,13 +261,13 @@ def show_end(run: Run, outcome: Outcome | None, reply: StoreReply) -> None:
             failure = (
                 (outcome.group, outcome.message) if outcome.group and outcome.message else None
             )
-            job.show_end(state, failure, remaining)
+            run.job_run.show_end(state, failure, remaining)
         case RunFailed() | RunRetried() | RunDeclined(), str() | int():
             group = outcome.group or exhausted_group(job.queue)
             message = outcome.message if outcome.group and outcome.message else None
             if message is None:
                 message = describe_exhausted(job.queue)
-            job.show_end(JobState.FAILED, (group, message))
+            run.job_run.show_end(JobState.FAILED, (group, message))
 
 
 def _end_of_refused(refusal: Exception) -> End:
@@ -330,26 +330,26 @@ def record_result(run: Run, result: object) -> None:
         Fail: The value stands for work that was not done, or for an outcome that has no effect.
         InvalidData: It can't be stored.
     """
-    if (parked := run.job.parked) is not None:
+    if (parked := run.job_run.parked) is not None:
         if result is not None:
             _log_ignored_park(f"it returned {validation.type_name(result)}")
         raise parked
     check_returned(run.job, result)
-    run.result, run.data = result, run.job.changed_data()
-    run.data_keys = run.job.changed_keys()
+    run.result, run.data = result, run.job_run.changed_data()
+    run.data_keys = run.job_run.changed_keys()
     if run.handler is None or isinstance(result, Next):
         return
-    if not (run.handler.result_ttl or run.job.is_called):
+    if not (run.handler.result_ttl or run.job_run.fields.is_called):
         return
-    text = encode_result(result, run.job.max_data)
+    text = encode_result(result, run.job_run.max_data)
     try:
         run.handler.check_result(text)
     except InvalidData as wrong:
         raise InvalidData(f"the result can't be stored: {wrong}") from None
-    stored = run.job.encode_result(text)
+    stored = run.job_run.encode_result(text)
     if run.handler.result_ttl:
         run.kept = b"%d %s" % (run.handler.result_ttl, stored)
-    if run.job.is_called:
+    if run.job_run.fields.is_called:
         run.answer = stored
 
 
@@ -401,12 +401,12 @@ def record_error(run: Run, error: BaseException) -> None:
     returns.
     """
     parked: BaseException | None = _parked_in(error)
-    if parked is None and (parked := run.job.parked) is not None:
+    if parked is None and (parked := run.job_run.parked) is not None:
         _log_ignored_park(summarize(error))
     run.error = error if parked is None else parked
     if error_is(run.error, Retry | Snooze | Throttled | Parked):
         try:
-            run.data, run.data_keys = run.job.changed_data(), run.job.changed_keys()
+            run.data, run.data_keys = run.job_run.changed_data(), run.job_run.changed_keys()
         except BaseException as wrong:  # a value in the data may raise anything when it is encoded
             run.error = wrong
 

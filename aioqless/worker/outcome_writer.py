@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from redis import exceptions
 
-from aioqless.client.job.job import MAX_JIDS_PER_CALL, DataChanges, HeldLock
+from aioqless.client.job.reading import MAX_JIDS_PER_CALL
+from aioqless.client.job.run import DataChanges, HeldLock
 from aioqless.errors import ScriptError
 from aioqless.redis.batcher import Batcher, BatcherClosed
 from aioqless.runtime.log import log
@@ -109,9 +110,10 @@ class OutcomeWriter:
         Another client that took it away knows no limits; they would count the job until its lock
         had ended.
         """
-        if run.job.constraints is None or '"limits":' not in run.job.constraints:
+        constraints = run.job_run.fields.constraints
+        if constraints is None or '"limits":' not in constraints:
             return
-        call = self._store.free_limits(jid=run.job.jid, constraints=run.job.constraints)
+        call = self._store.free_limits(jid=run.job.jid, constraints=constraints)
         with contextlib.suppress(*NOT_NOW):
             await self._store.pipeline([call])  # which tries once
 
@@ -190,7 +192,7 @@ def _row(run: Run, completed: RunCompleted) -> CompleteManyRow:
     }
     if completed.answer is not None:
         row["durable"] = "1 " + completed.answer.decode("utf-8", "surrogateescape")
-    elif run.job.is_durable:
+    elif run.job_run.is_durable:
         row["durable"] = "1"
     if completed.data_keys is not None:
         row["data_keys"] = completed.data_keys

@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from aioqless.client.job import Job
 from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
@@ -29,7 +28,7 @@ IDLE_POP_INTERVAL = 600.0  # seconds between pops of an idle worker; between the
 LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
 # Takes jobs, each with the seconds its lock lasts; returns how many have a handler.
-StartJobs: TypeAlias = Callable[[Iterable[tuple[Job, float]]], int]
+StartJobs: TypeAlias = Callable[[Iterable[tuple[JobFields, float]]], int]
 
 
 class Slots(Protocol):
@@ -82,7 +81,6 @@ class Poller:
         self._lifecycle = context.lifecycle
         self.subscriptions = Subscriptions(self._lifecycle.subscriptions, settings.order)
         self._store = context.store
-        self._backend = context.client.internals.backend
         self._worker = context.name
         self._running = running
         self._slots = slots
@@ -142,7 +140,7 @@ class Poller:
             return 0
         if jobs := popped.jobs:
             self._last_jobs = time.monotonic()
-            locked = [(Job(self._backend, job), job.expires - popped.now) for job in jobs]
+            locked = [(job, job.expires - popped.now) for job in jobs]
             self._lifecycle.count_jobs(start(locked))  # others have no handler here
             self.subscriptions.end_turn(jobs[-1].queue)
             more = popped.maybe_more or self.subscriptions.change_by_batch

@@ -12,8 +12,9 @@ from functools import lru_cache, partial
 from typing import cast
 
 from aioqless import validation
-from aioqless.client.job import Job
+from aioqless.client.job import JobRun
 from aioqless.client.job.backend import RunContext
+from aioqless.client.job.decoding import JobFields
 from aioqless.client.job_data import RESULT
 from aioqless.errors import InvalidArgument, LockLost, NoSuchJob, WrongState
 from aioqless.handlers import Handler, Handlers, MiddlewareStack
@@ -80,6 +81,7 @@ class Runner:
         self._shared = shared
         self._running = shared.running
         self._handlers = shared.handlers
+        self._backend = context.client.internals.backend
         self._middleware = shared.middleware
         self._context = RunContext(
             asyncio.get_running_loop(),
@@ -88,19 +90,19 @@ class Runner:
             context.settings.park_after,
         )
 
-    def start(self, popped: Iterable[tuple[Job, float]]) -> int:
+    def start(self, popped: Iterable[tuple[JobFields, float]]) -> int:
         """Begin jobs, each with the seconds that its lock lasts from now.
 
         Returns:
             How many have a handler.
         """
         bulks: dict[str, Bulk] = {}
-        return sum([self._start(job, lock, bulks) for job, lock in popped])
+        return sum([self._start(fields, lock, bulks) for fields, lock in popped])
 
-    def _start(self, job: Job, lock: float, bulks: dict[str, Bulk]) -> bool:
+    def _start(self, job: JobFields, lock: float, bulks: dict[str, Bulk]) -> bool:
         now, handler = time.monotonic(), self._handlers.get(job.klass)
-        run = Run(job, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
-        job.join(self._context, handler)
+        job_run = JobRun(self._backend, job, self._context, handler)
+        run = Run(job_run, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
         if handler is not None and handler.is_bulk:
             former = self._running.by_jid.get(job.jid)
             if job.bulk is None or (former is not None and not former.ended):
@@ -212,7 +214,7 @@ class Runner:
         forever.
         """
         reply: StoreReply = None
-        if run.job.has_output and run.stopped_by != "lost":
+        if run.job_run.has_output and run.stopped_by != "lost":
             await self._flush_output(run)
         outcome = self._decide(run)
         if isinstance(outcome, RunDeclined):
@@ -222,7 +224,7 @@ class Runner:
             if isinstance(reply, INVALID) and not isinstance(outcome, RunFailed):
                 outcome = RunFailed(group_of(run, reply), validation.to_text(reply))
                 reply = await self._writer.store(run, outcome)
-            run.job.settle()
+            run.job_run.settle()
         if isinstance(reply, LOST) or (outcome is None and not run.job.settled):
             await self._writer.free_limits(run)
         if end := end_of(run, outcome, reply):
@@ -249,7 +251,7 @@ class Runner:
 
         A worker that releases its jobs waits a second at most: then the outcome must be stored.
         """
-        flushing = asyncio.ensure_future(run.job.flush_output())
+        flushing = asyncio.ensure_future(run.job_run.flush_output())
         try:
             while not flushing.done():
                 releasing = self._lifecycle.releasing
@@ -364,12 +366,12 @@ def perform(
     async def call() -> object:
         try:
             handler = run.handler or handlers.find(run.job.klass)
-            if f'"{RESULT}"' in run.job.text:
-                await run.job.fill_results()
+            if f'"{RESULT}"' in run.job_run.text:
+                await run.job_run.fill_results()
             call_with = partial(_call_handler, handler, middleware, threads, processes)
             if run.bulk is None:
                 return await call_with([run])
-            handler.bind(run.job)  # refuses its data alone
+            handler.bind(run.job_run)  # refuses its data alone
             return await run.bulk.outcome_of(run, call_with)
         finally:
             if run.stopped_by == "timeout":  # the cancellation ends here, as asyncio.timeout's does
@@ -391,7 +393,7 @@ async def _call_handler(
     first = runs[0]
     if processes is not None and handler.executor == "process":
         return await processes.perform(runs, handler)
-    function, arguments = handler.bind(first.job)
+    function, arguments = handler.bind(first.job_run)
     jobs = first.job if first.bulk is None else first.bulk.jobs
     if handler.takes.injected:
         arguments |= middleware.resources.values(handler.takes.injected)
@@ -412,16 +414,16 @@ async def _call_coroutine(run: Run, call: Callable[[], object]) -> object:
     Raises:
         Parked: It was canceled since the tasks that it waits for wait for something else.
     """
-    run.job.task = task = asyncio.current_task()
+    run.job_run.task = task = asyncio.current_task()
     try:
         return await cast("Awaitable[object]", call())
     except asyncio.CancelledError:
-        if task is None or run.job.parked is None or run.stopped_by is not None:
+        if task is None or run.job_run.parked is None or run.stopped_by is not None:
             raise
         task.uncancel()  # as asyncio.timeout does
-        raise run.job.parked from None
+        raise run.job_run.parked from None
     finally:
-        run.job.task = None
+        run.job_run.task = None
 
 
 # Asked for each job, while the functions are few.

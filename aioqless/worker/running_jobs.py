@@ -9,12 +9,12 @@ import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeAlias, cast
 
 from aioqless import validation
-from aioqless.client.job import Job, StopReason
+from aioqless.client.job import Job, JobRun, StopReason
 from aioqless.handlers import Handler
 from aioqless.handlers.results import Fail
 from aioqless.runtime.forks import exit_fork
@@ -32,7 +32,7 @@ class Run:
     after a fail-over it may be another clock.
     """
 
-    job: Job
+    job_run: JobRun
     started: float
     lock: float
     deadline: float
@@ -51,6 +51,10 @@ class Run:
     abandoned: bool = False  # its code does not stop, and the worker ends without it
     timed_from: float | None = None  # its timeout counts from here, if not from `started`
     bulk: Bulk | None = None  # the runs that its handler takes with it
+    job: Job = field(init=False)  # what its handler, middleware and hooks get
+
+    def __post_init__(self) -> None:
+        self.job = Job(self.job_run)
 
     @property
     def timeout(self) -> float | None:
@@ -87,7 +91,7 @@ class Run:
         """Record why, then cancel the handler; the first reason counts."""
         if self.stopped_by is None:
             self.stopped_by = reason
-            self.job.stop(reason)
+            self.job_run.stop(reason)
             if self.task is not None and not (self.bulk and self.bulk.holds(self)):
                 self.task.cancel()
 
@@ -190,7 +194,7 @@ class Bulk:
         self._taken = [each for each in self._here if each.stopped_by is None]
         self.jobs = [each.job for each in self._taken]
         for job in self.jobs:
-            job.join_bulk(self.jobs)
+            job.together = self.jobs
         if self._taken:
             self.task = asyncio.get_running_loop().create_task(
                 self._perform(), name=f"aioqless bulk {run.job.jid}", context=self._context

@@ -108,7 +108,7 @@ async def progress(request: Request) -> Response:
     )
 
 
-def reviewer(job: aioqless.Job) -> str:
+def reviewer(job: aioqless.JobRecord) -> str:
     """Return the reviewer: the worker of that stage, without the session."""
     return next(
         (

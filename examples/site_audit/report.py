@@ -16,16 +16,16 @@ SHOWN = 6  # lines of a section
 @aioqless.job
 async def print_report(job: aioqless.Job[Audit]) -> None:
     """Print what the audit found."""
-    jobs: list[aioqless.Job] = []
+    records: list[aioqless.JobRecord] = []
     total, _ = await client.jobs.tagged_jids(job.data.tag, count=0)
     for offset in range(0, total, 100):
         _, jids = await client.jobs.tagged_jids(job.data.tag, offset=offset, count=100)
-        jobs += await client.jobs.multiget(*jids)
-    visited = [Page(**each.data) for each in jobs if each.state == "complete"]
-    trouble = {each.data["address"]: "are missing" for each in jobs if "missing" in each.tags}
+        records += await client.jobs.multiget(*jids)
+    visited = [Page(**each.data) for each in records if each.state == "complete"]
+    trouble = {each.data["address"]: "are missing" for each in records if "missing" in each.tags}
     failed = {
         each.data["address"]: each.failure
-        for each in jobs
+        for each in records
         if each.state == "failed" and each.failure
     }
     print(

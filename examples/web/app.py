@@ -114,15 +114,15 @@ class Stream(StreamingResponse):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def find_job(request: Request) -> aioqless.Job:
+async def find_job(request: Request) -> aioqless.JobRecord:
     """Return the job of the address, or respond with 404."""
-    job: aioqless.Job | None = await request.state.client.jobs.get(request.path_params["jid"])
+    job: aioqless.JobRecord | None = await request.state.client.jobs.get(request.path_params["jid"])
     if job is None or job.klass != jobs.draw.klass:
         raise HTTPException(404, "There is no such picture, or no longer.")
     return job
 
 
-def describe(job: aioqless.Job) -> dict[str, Any]:
+def describe(job: aioqless.JobRecord) -> dict[str, Any]:
     """Return the fields that browsers get of a job."""
     file = jobs.FOLDER / f"{job.jid}.png"
     version = file.stat().st_mtime_ns if file.exists() else None

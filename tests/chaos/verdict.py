@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise, product
 
-from aioqless import Client, Job
+from aioqless import Client, JobRecord
 from aioqless.client.job.state import JobSetStatus
 from aioqless.contrib.output import Emitted, Missed
 from aioqless.contrib.partitions import PartitionedClient
@@ -155,7 +155,7 @@ async def judge(
     return verdict
 
 
-async def _jobs(client: Client, jids: list[str]) -> list[Job]:
+async def _jobs(client: Client, jids: list[str]) -> list[JobRecord]:
     return [
         job
         for start in range(0, len(jids), PAGE)
@@ -173,7 +173,9 @@ def _steps_of(client: Client, jids: list[str]) -> list[list[str]]:
     return list(parts.values())
 
 
-def _judge_puts(client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
+def _judge_puts(
+    client: Client, seen: JobRecords, jobs: dict[str, JobRecord], verdict: Verdict
+) -> None:
     lost = [jid for jid in seen.put if jid not in jobs]
     verdict.lost = len(lost)
     verdict.wrong += [f"{jid} was acknowledged and is gone" for jid in lost]
@@ -190,7 +192,7 @@ def _judge_puts(client: Client, seen: JobRecords, jobs: dict[str, Job], verdict:
             verdict.wrong.append(f"{jid} was put {puts} times")
 
 
-async def _judge_branches(client: Client, jobs: dict[str, Job], verdict: Verdict) -> None:
+async def _judge_branches(client: Client, jobs: dict[str, JobRecord], verdict: Verdict) -> None:
     """Find the job that each failure has put, and add them to the jobs."""
     failures = {
         jid: sum(event["what"] == "failed" for event in job.events)
@@ -211,7 +213,7 @@ async def _judge_branches(client: Client, jobs: dict[str, Job], verdict: Verdict
 
 
 async def _judge_steps(
-    client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict
+    client: Client, seen: JobRecords, jobs: dict[str, JobRecord], verdict: Verdict
 ) -> None:
     """Compare what jobs have stored, emitted and called, and add what they have called."""
     parents = [jid for jid in jobs if how_of(jid) == "steps" and jid in seen.runs]
@@ -251,7 +253,7 @@ def _judge_stored(
         verdict.wrong.append(f"{jid} has stored what its step has not returned")
 
 
-def _judge_cursors(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
+def _judge_cursors(seen: JobRecords, jobs: dict[str, JobRecord], verdict: Verdict) -> None:
     """Check that each item is done, and that no run has begun behind one that was not."""
     verdict.wrong += [f"{jid}: its cursor was ahead of its items" for jid in seen.ahead]
     for jid, job in jobs.items():
@@ -264,7 +266,7 @@ def _judge_cursors(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> 
 
 
 async def _judge_output(
-    client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict
+    client: Client, seen: JobRecords, jobs: dict[str, JobRecord], verdict: Verdict
 ) -> None:
     """Check that values are in their places, at the end and for readers that were cut off."""
     complete = {
@@ -287,7 +289,7 @@ async def _judge_output(
 
 
 async def _judge_sets(
-    client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict
+    client: Client, seen: JobRecords, jobs: dict[str, JobRecord], verdict: Verdict
 ) -> None:
     """Compare sets with their members, and add what their ends have put."""
     for name, jids in seen.sets.items():
@@ -319,7 +321,7 @@ def _numbers(status: JobSetStatus) -> list[int]:
     return [each for number in numbers for each in (number, 2 * number)]
 
 
-def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
+def _judge_ends(seen: JobRecords, jobs: dict[str, JobRecord], verdict: Verdict) -> None:
     for jid, job in jobs.items():
         how, group = how_of(jid), _group(job)
         if job.state == "depends" and any(
@@ -341,7 +343,9 @@ def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> Non
             verdict.wrong.append(f"{jid} was completed {max(done, seen.completions[jid])} times")
 
 
-def _judge_limits(seen: JobRecords, jobs: dict[str, Job], longest: float, verdict: Verdict) -> None:
+def _judge_limits(
+    seen: JobRecords, jobs: dict[str, JobRecord], longest: float, verdict: Verdict
+) -> None:
     """Compare what has run at once, or during a pause, with the limits, by Redis' clock.
 
     A limit no longer counts a run whose lock and grace period are over, `longest` seconds after the
@@ -376,7 +380,7 @@ def _judge_limits(seen: JobRecords, jobs: dict[str, Job], longest: float, verdic
         verdict.wrong.append(f"more than {MANY_STARTS} limited jobs started in {PERIOD} s")
 
 
-def _group(job: Job) -> str:
+def _group(job: JobRecord) -> str:
     return job.failure.group if job.failure and job.state == "failed" else ""
 
 
@@ -386,7 +390,7 @@ def _is_given_up(group: str) -> bool:
 
 def judge_runs(
     seen: JobRecords,
-    jobs: dict[str, Job],
+    jobs: dict[str, JobRecord],
     heartbeat: float,
     verdict: Verdict,
     *,
@@ -416,7 +420,7 @@ def judge_runs(
             verdict.wrong.append(f"{jid} was completed by a run that was told it had lost its lock")
 
 
-async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict) -> None:
+async def _judge_counters(client: Client, jobs: dict[str, JobRecord], verdict: Verdict) -> None:
     """Compare the statistics of all queues and days with the jobs' own histories and states."""
     counted: Counter[str] = Counter()
     now = await client.internals.store.now()

@@ -80,7 +80,7 @@ async def test_forgotten_await_is_logged_with_its_job_and_line(
     async with start("-c", "1") as worker:
         (line,) = await until(lambda: worker.logged("job.not_awaited"))
     assert (line["jid"], line["klass"]) == ("a", "ForgetToAwait")
-    assert line["why"] == "coroutine 'Job.log' was never awaited"
+    assert line["why"] == "coroutine 'StoredJob.log' was never awaited"
     assert re.search(r"\.py:\d+$", line["where"])
 
 

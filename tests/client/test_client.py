@@ -117,7 +117,7 @@ async def test_namespaces_are_isolated(client: Client) -> None:
         await client.queue("mail").put("Greet", jid="a", tags=["x"])
         (running,) = await client.queue("mail").pop(worker="w")
         await running.fail("x", group="typo")
-        await running.track()
+        await client.jobs.track("a")
         await client.queue("mail").recur("Greet", every=5, jid="often")
         await client.queue("mail").pause()
         await client.config.set("heartbeat", 7)

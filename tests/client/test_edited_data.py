@@ -12,6 +12,7 @@ from aioqless import (
     Fair,
     InvalidData,
     Job,
+    JobRecord,
     Key,
     Limit,
     Next,
@@ -43,7 +44,7 @@ async def rows(jobs: list[Job[Any]]) -> None: ...
 EIGHT = {"customer": 8}
 
 
-async def put(client: Client, **options: Any) -> Job[Any]:
+async def put(client: Client, **options: Any) -> JobRecord:
     return await (await client.put(sync.data(7), jid="a", **options)).job()
 
 
@@ -85,8 +86,7 @@ async def advance(client: Client) -> None:
 
 async def move(client: Client) -> None:
     found = await put(client)
-    found.data["customer"] = 8
-    await found.move("mail")
+    await found.move("mail", data={**found.data, "customer": 8})
 
 
 async def edit_waiting(client: Client) -> None:
@@ -287,10 +287,13 @@ async def test_running_and_complete_jobs_are_not_edited(client: Client) -> None:
 
 
 async def test_edit_of_data_that_has_changed_since_it_was_read_is_refused(client: Client) -> None:
-    was = await put(client)
-    await client.jobs.edit("a", EIGHT)
+    first, second = await put(client), (await client.jobs.multiget("a"))[0]
+    await first.edit(EIGHT)
     with pytest.raises(WrongState, match="its data has changed meanwhile"):
-        await client.jobs.edit("a", {"customer": 9}, was=was)
+        await second.edit({"customer": 9})
+    assert first.data == EIGHT
+    await first.edit({"customer": 10})
+    assert (await second.refresh()).data == {"customer": 10}
 
 
 async def test_job_that_a_put_replaces_has_the_constraints_of_that_put(client: Client) -> None:
@@ -341,8 +344,7 @@ async def test_running_job_has_the_keys_of_the_data_that_its_heartbeat_stored(
 async def test_last_of_two_edits_decides_about_the_keys(client: Client) -> None:
     first = await put(client)
     await client.jobs.edit("a", {"customer": 9})
-    first.data["full"] = True
-    await first.move("mail")
+    await first.move("mail", data={**first.data, "full": True})
     assert await client.put(sync.data(7)) == "a"
     assert await client.put(sync.data(9), jid="b") == "b"
 

@@ -7,12 +7,26 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, JobState, LockLost, NewJob, NoSuchJob, WrongState
+from aioqless import (
+    Client,
+    InvalidData,
+    Job,
+    JobRecord,
+    JobState,
+    LockLost,
+    NewJob,
+    NoSuchJob,
+    WrongState,
+)
 from aioqless.errors import HasDependents, InvalidArgument
 
 
-async def put(client: Client, jid: str = "a", data: Any = None, **options: Any) -> Job[Any]:
+async def put(client: Client, jid: str = "a", data: Any = None, **options: Any) -> JobRecord:
     await client.queue("mail").put("Greet", data, jid=jid, **options)
+    return await read(client, jid)
+
+
+async def read(client: Client, jid: str = "a") -> JobRecord:
     found = await client.jobs.get(jid)
     assert found
     return found
@@ -50,8 +64,8 @@ async def test_history_is_readable_as_events_and_as_stages(client: Client) -> No
     await job.complete("billing")
     (job,) = await client.queue("billing").pop(worker="w2")
     await job.fail("no such word", group="typo")
-    await job.refresh()
-    assert [event["what"] for event in job.events] == [
+    record = await read(client)
+    assert [event["what"] for event in record.events] == [
         "put",
         "popped",
         "done",
@@ -59,18 +73,19 @@ async def test_history_is_readable_as_events_and_as_stages(client: Client) -> No
         "popped",
         "failed",
     ]
-    assert all(abs(event["when"] - time.time()) < 60 for event in job.events)
+    assert all(abs(event["when"] - time.time()) < 60 for event in record.events)
     assert [(stage["q"], stage.get("worker"), "done" in stage,
-        "failed" in stage) for stage in job.history] == [
+        "failed" in stage) for stage in record.history] == [
         ("mail", client.name, True, False), ("billing", "w2", False, True),
     ]  # fmt: skip
-    assert job.details.events_total == 6
-    assert job.failure and (job.failure.group, job.failure.message, job.failure.worker) == (
+    assert record.details.events_total == 6
+    failure = record.failure
+    assert failure and (failure.group, failure.message, failure.worker) == (
         "typo",
         "no such word",
         "w2",
     )
-    assert abs(job.failure.when - time.time()) < 60
+    assert abs(failure.when - time.time()) < 60
 
 
 async def test_completed_jobs_are_listed_latest_first(client: Client) -> None:
@@ -104,8 +119,8 @@ async def test_retry_and_release_store_changed_data(client: Client, end: str) ->
     job = await running(client, data={"n": 1})
     job.data["n"] = 2
     await getattr(job, end)()
-    await job.refresh()
-    assert (job.state, job.data) == ("waiting", {"n": 2})
+    record = await read(client)
+    assert (record.state, record.data) == ("waiting", {"n": 2})
 
 
 @pytest.mark.parametrize(
@@ -118,8 +133,8 @@ async def test_complete_can_move_the_job_to_a_next_queue(
     job = await running(client)
     await put(client, "b")
     assert await job.complete("billing", **options) == state
-    await job.refresh()
-    assert (job.state, job.queue) == (state, "billing")
+    record = await read(client)
+    assert (record.state, record.queue) == (state, "billing")
 
 
 async def test_heartbeat_renews_the_lock_and_stores_changed_data(client: Client) -> None:
@@ -128,17 +143,19 @@ async def test_heartbeat_renews_the_lock_and_stores_changed_data(client: Client)
     assert await job.heartbeat() == job.expires >= before
     job.data["page"] = 2
     await job.heartbeat()
-    again = await client.jobs.get("a")
-    assert again and again.data == {"page": 2} and job.raw_data == '{"page":2}'
-    assert job.changed_data() is None
+    assert (await read(client)).data == {"page": 2} and job.raw_data == '{"page":2}'
+    other = await read(client)
+    await client.redis.hset(f"{client.namespace}:j:a", "data", '{"page":3}')
+    await job.heartbeat()  # which stores nothing, since nothing has changed
+    assert (await other.refresh()).data == {"page": 3}
 
 
 async def test_fail_stores_the_failure_in_its_group(client: Client) -> None:
     job = await running(client, data=1)
     job.data = 2
     await job.fail("no such word", group="typo")
-    await job.refresh()
-    assert (job.state, job.data, job.remaining) == ("failed", 2, 5)
+    record = await read(client)
+    assert (record.state, record.data, record.remaining) == ("failed", 2, 5)
 
 
 async def test_retry_uses_a_retry_and_returns_how_many_remain(client: Client) -> None:
@@ -147,21 +164,20 @@ async def test_retry_uses_a_retry_and_returns_how_many_remain(client: Client) ->
     (job,) = await client.queue("mail").pop()
     assert job.failure and job.failure.group == "busy"
     assert await job.retry() == -1
-    assert (await job.refresh()).state == "failed"
+    assert (await read(client)).state == "failed"
 
 
 @pytest.mark.parametrize("verb", ["heartbeat", "complete", "retry", "release"])
-async def test_lock_lost_names_the_holder_to_a_reader_from_before_the_pop(
-    client: Client, verb: str
-) -> None:
-    job = await put(client)
-    assert len(await client.queue("mail").pop()) == 1
+async def test_lock_lost_names_the_holder_to_the_one_before(client: Client, verb: str) -> None:
+    job = await running(client)
+    await client.jobs.unlock("a")
+    assert len(await client.queue("mail").pop(worker="w2")) == 1
     with pytest.raises(LockLost) as lost:
         await getattr(job, verb)()
-    assert lost.value.holder == client.name
+    assert lost.value.holder == "w2"
 
 
-# Methods for all clients
+# Records
 
 
 async def test_canceled_job_is_deleted(client: Client) -> None:
@@ -185,11 +201,10 @@ async def test_job_is_canceled_only_together_with_its_dependents(
     assert sorted(await client.jobs.cancel("a", "b", "nobody")) == ["a", "b"]
 
 
-async def test_move_stores_changed_data_and_a_new_priority(client: Client) -> None:
+async def test_move_stores_new_data_and_a_new_priority(client: Client) -> None:
     job = await put(client, data={"n": 1})
-    job.data["n"] = 2
     await put(client, "first")
-    await job.move("billing", priority=-1, depends=["first"])
+    await job.move("billing", data={"n": 2}, priority=-1, depends=["first"])
     moved = await client.jobs.get("a")
     assert moved and (moved.data, moved.priority, moved.state) == ({"n": 2}, -1, "depends")
 
@@ -281,7 +296,7 @@ async def test_unserializable_changed_data_is_refused_and_the_job_is_unchanged(
         job.data = value
         with pytest.raises(InvalidData):
             await job.complete()
-    assert (await job.refresh()).state == "running"
+    assert (await read(client)).state == "running"
 
 
 async def test_at_most_1000_jobs_can_be_canceled_in_one_call(client: Client) -> None:
@@ -320,10 +335,13 @@ async def test_retry_group_retries_each_job_in_its_own_queue(client: Client) -> 
 async def test_complete_job_has_its_last_queue(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a")
     (job,) = await client.queue("mail").pop()
-    assert (job.state, job.last_queue, job.is_stalled) == (JobState.RUNNING, "mail", False)
+    record = await read(client)
+    assert (record.state, record.last_queue, record.is_stalled) == (
+        *(JobState.RUNNING, "mail", False),
+    )
     await job.complete()
-    await job.refresh()
-    assert (job.state, job.queue, job.last_queue) == (JobState.COMPLETE, "", "mail")
+    await record.refresh()
+    assert (record.state, record.queue, record.last_queue) == (JobState.COMPLETE, "", "mail")
 
 
 def test_unknown_state_of_another_client_is_kept() -> None:
@@ -334,6 +352,21 @@ def test_unknown_state_of_another_client_is_kept() -> None:
 async def test_job_that_is_failed_without_a_group_gets_one_of_its_queue(client: Client) -> None:
     await (await running(client)).fail("no such word")
     assert await client.jobs.failed_counts() == {"mail-Fail": 1}
+
+
+async def test_operator_fails_only_a_job_that_has_not_ended_and_does_not_run(
+    client: Client,
+) -> None:
+    record = await put(client, data=1)
+    await record.fail("set aside")
+    await record.refresh()
+    assert (record.state, record.data) == ("failed", 1)
+    assert record.failure and (record.failure.group, record.failure.worker) == ("mail-Fail", "")
+    with pytest.raises(WrongState, match="the job has ended already"):
+        await record.fail("set aside")
+    await running(client, "b")
+    with pytest.raises(LockLost, match="only its holder can fail a running job"):
+        await (await read(client, "b")).fail("set aside", group="typo")
 
 
 async def test_retry_puts_a_failed_job_back_with_all_its_retries(client: Client) -> None:

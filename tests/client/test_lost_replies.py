@@ -15,6 +15,7 @@ from aioqless import (
     Client,
     Fail,
     Job,
+    JobRecord,
     Key,
     Limit,
     NewJob,
@@ -28,6 +29,8 @@ from aioqless import (
 )
 from aioqless import job as handler
 from aioqless.client.archive import Archive
+from aioqless.client.job import JobRun
+from aioqless.client.job.reading import read_job
 from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.store import Call, PopManyRow, ScriptStore, script_store
@@ -58,7 +61,7 @@ class Clock:
         return self.now
 
 
-async def job(client: Client, jid: str) -> Job:
+async def record(client: Client, jid: str) -> JobRecord:
     found = await client.jobs.get(jid)
     assert found
     return found
@@ -70,9 +73,19 @@ async def template(client: Client, jid: str) -> RecurringJob:
     return found
 
 
-def of(jid: str, act: Callable[[Job], Awaitable[Any]]) -> Operation:
+def of(jid: str, act: Callable[[JobRecord], Awaitable[Any]]) -> Operation:
     async def operation(client: Client) -> Any:
-        return await act(await job(client, jid))
+        return await act(await record(client, jid))
+
+    return operation
+
+
+def holding(jid: str, act: Callable[[Job], Awaitable[Any]]) -> Operation:
+    """Return an operation of the worker that holds a job."""
+
+    async def operation(client: Client) -> Any:
+        backend = client.internals.backend
+        return await act(Job(JobRun(backend, await read_job(backend, jid))))
 
     return operation
 
@@ -157,18 +170,18 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("requeue", "move", of("a", lambda job: job.move("billing"))),
     ("pop", "pop", mail(lambda queue: queue.pop(1))),
     ("pop", "pop nothing", lambda client: client.queue("empty").pop(5)),
-    ("heartbeat", "heartbeat", of("a", lambda job: job.heartbeat())),
-    ("complete", "complete", of("a", lambda job: job.complete())),
-    ("complete", "complete with data", of("a", changed)),
-    ("complete", "advance", of("a", lambda job: job.complete("billing", delay=3))),
-    ("fail", "fail", of("a", lambda job: job.fail("no such word", group="typo"))),
-    ("retry", "retry", of("a", lambda job: job.retry(delay=3))),
+    ("heartbeat", "heartbeat", holding("a", lambda job: job.heartbeat())),
+    ("complete", "complete", holding("a", lambda job: job.complete())),
+    ("complete", "complete with data", holding("a", changed)),
+    ("complete", "advance", holding("a", lambda job: job.complete("billing", delay=3))),
+    ("fail", "fail", holding("a", lambda job: job.fail("no such word", group="typo"))),
+    ("retry", "retry", holding("a", lambda job: job.retry(delay=3))),
     ("decline", "a worker declines", script("decline", jid="a", worker="ann", delay=5, timeout=600,
         group="mail-UnknownKlass", message="no handler")),
     ("beat", "a worker sends a beat",
         script("beat", worker="ann", process='{"id":"2"}', queues=["mail", "p*"], number=1,
             counts='[["mail","Greet",[0,0,9,9,18,1]]]')),
-    ("release", "release", of("a", lambda job: job.release())),
+    ("release", "release", holding("a", lambda job: job.release())),
     ("cancel", "cancel", lambda client: client.jobs.cancel("idle", "nobody")),
     ("clear", "clear", mail(lambda queue: queue.clear(["waiting", "depends", "failed"]))),
     ("cancel", "cancel one", of("idle", lambda job: job.cancel())),
@@ -221,7 +234,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("sweep", "sweep", swept),
     ("archive_trim", "what is archived goes", lambda client:
         Archive(client.internals.store).trim("1-0", "lake")),
-    ("charge", "a run charges a limit", of("a", lambda job: job.charge(TOKENS, 7))),
+    ("charge", "a run charges a limit", holding("a", lambda job: job.charge(TOKENS, 7))),
     ("step", "a run stores a step", script("step", jid="a", worker="ann", kind="step", name="plan",
         result="1")),
     ("wait", "a run waits", script("wait", jid="a", worker="ann", wait_kind="wait", name="go")),
@@ -256,7 +269,7 @@ async def build(client: Client, clock: Clock) -> None:
         await queue.put("Greet", {"jid": jid}, jid=jid, unique=unique, limits=limits)
     await queue.pop(2)
     await queue.pop(1, worker="bob")
-    await (await job(client, "b")).track()
+    await (await record(client, "b")).track()
     await queue.put("Greet", jid="idle", tags=["x"])
     await queue.put("Greet", jid="held", depends=["a"])
     await queue.recur("Greet", every=60, offset=50, jid="r", tags=["x"])
@@ -275,7 +288,7 @@ async def build(client: Client, clock: Clock) -> None:
 def plain(answer: Any) -> Any:
     """Return an answer as comparable values."""
     match answer:
-        case Job() | RecurringJob():
+        case Job() | JobRecord() | RecurringJob():
             return {
                 name: getattr(answer, name)
                 for name in ("jid", "queue", "klass", "priority", "tags")

@@ -13,6 +13,7 @@ import aioqless
 from aioqless import Client, Job, job
 from aioqless.handlers.put_call import unawaited_puts
 from aioqless.testing import perform
+from tests.unit.records import job_of, read_job_of
 
 
 @job
@@ -147,6 +148,25 @@ async def test_wrong_argument_names_the_right_one(
 async def test_method_of_a_part_is_named(client: Client, mistake: Mistake, says: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(says)):
         mistake(client)
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "says"),
+    [
+        (job_of(), "events", ": JobRecord has it, `await client.jobs.get(job.jid)`"),
+        (job_of(), "unlock", ": JobRecord has it, `await client.jobs.get(job.jid)`"),
+        (read_job_of(), "step", ": Job has it, which a handler gets, and `queue.pop` returns"),
+        (job_of(), "nonsense", ""),
+        (read_job_of(), "nonsense", ""),
+    ],
+)
+def test_name_of_the_other_type_of_jobs_says_where_that_comes_from(
+    job: object, name: str, says: str
+) -> None:
+    kind = type(job).__name__
+    with pytest.raises(AttributeError) as missing:
+        getattr(job, name)
+    assert str(missing.value) == f"{kind!r} object has no attribute {name!r}{says}"
 
 
 async def test_handler_of_the_main_script_is_not_put(client: Client) -> None:

@@ -35,7 +35,7 @@ async def test_full_redis_refuses_puts_and_still_runs_waiting_jobs(
         assert await jobs[0].complete() == "complete"
         assert await jobs[1].retry() == 4
         await jobs[2].fail("x", group="typo")
-        assert await jobs[3].cancel()
+        assert await client.jobs.cancel(jobs[3].jid)
         await client.redis.config_set("maxmemory", 0)
         assert await queue.put("Greet")
 

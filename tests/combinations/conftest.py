@@ -6,12 +6,11 @@ After each test, `check` must find no problem in Redis.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
-from aioqless import Client, Job
+from aioqless import Client, JobRecord
 from aioqless.testing import Clock
 from tests.cli.conftest import environment, folder, start
 from tests.worker.conftest import idle, lines, work
@@ -38,7 +37,7 @@ async def clock_client(redis_url: str, namespace: str, clock: Clock) -> AsyncIte
         yield client
 
 
-async def existing_job(client: Client, jid: str) -> Job[Any]:
+async def existing_job(client: Client, jid: str) -> JobRecord:
     """Return a job that must exist."""
     job = await client.jobs.get(jid)
     assert job

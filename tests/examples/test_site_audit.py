@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import Client, Job
+from aioqless import Client, JobRecord
 from aioqless.client.events import Completed, Stream
 from aioqless.contrib import private_redis
 from tests.programs import needs
@@ -113,17 +113,17 @@ async def _visits(events: Stream, count: int) -> None:
                 return
 
 
-async def jobs_of(client: Client, audit: int) -> list[Job]:
+async def jobs_of(client: Client, audit: int) -> list[JobRecord]:
     """Return the jobs of its pages, with their histories."""
     _, jids = await client.jobs.tagged_jids(f"audit {audit}", count=1000)
     return [job for jid in jids if (job := await client.jobs.get(jid))]
 
 
-def times(job: Job, *what: str) -> list[float]:
+def times(job: JobRecord, *what: str) -> list[float]:
     return [event["when"] for event in job.events if event["what"] in what]
 
 
-async def assert_audited(client: Client, report: str) -> list[Job]:
+async def assert_audited(client: Client, report: str) -> list[JobRecord]:
     """Check that the audit visited each page once and reported at the end; returns their jobs."""
     assert f"Audit 1: {PAGES} pages" in report
     jobs = await jobs_of(client, 1)

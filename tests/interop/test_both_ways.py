@@ -13,6 +13,7 @@ from aioqless import (
     Fail,
     Fair,
     Job,
+    JobRecord,
     Key,
     Limit,
     NewJob,
@@ -38,7 +39,7 @@ DATA: list[Any] = [
 ]
 
 
-async def found(client: Client, jid: str) -> Job[Any]:
+async def found(client: Client, jid: str) -> JobRecord:
     job = await client.jobs.get(jid)
     assert job is not None
     return job

@@ -37,7 +37,8 @@ async def popped(client: Client) -> Job[Any]:
 
 
 async def _moved(client: Client) -> None:
-    await (await popped(client)).move("other")
+    (record,) = await client.jobs.multiget((await popped(client)).jid)
+    await record.move("other")
 
 
 async def _completed(client: Client) -> None:
@@ -71,7 +72,7 @@ async def _released(client: Client) -> None:
 
 
 async def _timed_out(client: Client) -> None:
-    await (await popped(client)).unlock()
+    await client.jobs.unlock((await popped(client)).jid)
 
 
 async def _kept(client: Client) -> None:

@@ -57,7 +57,7 @@ async def charge(job: Job[Any], invoice: int, pool: Pool = Inject) -> Next | Non
         case 4:
             await job.complete()
         case 5:
-            await job.move("elsewhere")
+            await job.untag("new")
     raise ConnectionError("bank closed")
 
 
@@ -97,7 +97,7 @@ async def test_plain_function_is_performed() -> None:
 
 async def test_calls_that_need_redis_raise() -> None:
     ended = await perform(charge.data(invoice=5), resources={Pool: Pool()})
-    assert isinstance(ended.error, AioqlessError) and "can't run requeue" in str(ended.error)
+    assert isinstance(ended.error, AioqlessError) and "can't run tag" in str(ended.error)
 
 
 async def test_missing_resource_is_refused() -> None:

@@ -13,6 +13,7 @@ import typer.main
 from typer.core import TyperGroup
 
 import aioqless
+from aioqless import Job, JobRecord
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from aioqless.client.put_options import PutOptions
@@ -29,6 +30,7 @@ FIELDS_OF_CALL = 15
 OWN_KEYS = 45  # of the core and of extensions
 OWN_JOB_FIELDS = 28
 OPTIONS_OF_PUT = 15
+NAMES_OF_JOBS = 50  # of `Job`, and of `JobRecord`
 COMMANDS = 50  # of the command line; those of a group count one by one
 
 
@@ -139,6 +141,11 @@ def leaves(command: object) -> Iterator[object]:
 def test_commands_of_the_command_line_are_bounded() -> None:
     load_command()
     assert len(list(leaves(typer.main.get_command(app)))) <= COMMANDS
+
+
+@pytest.mark.parametrize("kind", [Job, JobRecord])
+def test_names_of_jobs_are_bounded(kind: type[object]) -> None:
+    assert len([name for name in dir(kind) if not name.startswith("_")]) <= NAMES_OF_JOBS
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pickle
 import threading
+from typing import Any
 
 import pytest
 
-from aioqless import Fail, LockLost, Retry
+from aioqless import Fail, Job, LockLost, Retry
 from aioqless.contrib.process_pool.ipc import (
     LENGTH,
     JobReply,
@@ -16,7 +17,7 @@ from aioqless.contrib.process_pool.ipc import (
     reply_with_result,
 )
 from aioqless.worker.failures import format_error
-from tests.unit.records import job_of
+from tests.unit.records import run_of
 
 
 def sent(error: BaseException) -> BaseException:
@@ -91,23 +92,24 @@ def test_unserializable_result_is_a_failure_with_the_reason() -> None:
 
 @pytest.mark.parametrize("read", [True, False])
 def test_job_arrives_with_its_changed_data(read: bool) -> None:
-    job = job_of(data='{"a": 1}', tags=["x"])
+    run = run_of(data='{"a": 1}', tags=["x"])
     if read:
-        job.data["a"] = 2
-    there = pickle.loads(pickle.dumps(job.detach()))
+        Job[Any](run).data["a"] = 2
+    other = pickle.loads(pickle.dumps(run.detach()))
+    there: Job[Any] = Job(other)
     assert there.data == {"a": 2 if read else 1} and (there.tags, there.raw_data, there.fence) == (
         ["x"],
         '{"a": 1}',
         1,
     )
-    assert there.changed_data() == (b'{"a":2}' if read else None)
+    assert other.changed_data() == (b'{"a":2}' if read else None)
 
 
 async def test_job_in_a_process_refuses_calls_with_the_reason() -> None:
     with pytest.raises(
         Exception, match="release: a job in a process of its own has no connection to Redis"
     ):
-        await pickle.loads(pickle.dumps(job_of().detach())).release()
+        await Job(pickle.loads(pickle.dumps(run_of().detach()))).release()
 
 
 class Report(Exception):

@@ -8,11 +8,11 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from aioqless import AioqlessError, InvalidData, JobState
+from aioqless import InvalidData, Job, JobState
 from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.client.job.state import FailureReason, list_stages
 from tests.lua.job_rows import row_fields
-from tests.unit.records import job_of
+from tests.unit.records import job_of, read_job_of, run_of
 
 ROW: dict[str, bytes | None] = {
     "jid": b"a",
@@ -58,7 +58,7 @@ def test_row_becomes_a_record() -> None:
         jid="a", state=JobState.RUNNING, worker="ann", klass="Greet", queue="mail",
         raw_data='{"n": 1}', priority=-3,
         retries=5, remaining=4, expires=61.5, tags=["x"], spawned_from="tick",
-        fence=9, tracked=False,
+        fence=9,
         context={"trace": "1"}, expiry=99.5, raw_cause={"jid": "b"}, bulk="b",
         failure=FailureReason("typo", "m", 7, "w"),
         waited=2.5, is_called=True, constraints='{"set":7}', set_name="import-42",
@@ -111,18 +111,9 @@ def test_state_is_one_of_the_known_values() -> None:
     }
 
 
-def test_job_without_history_raises_and_says_how_to_read_it() -> None:
-    for name in ("events", "history", "dependencies", "dependents", "details"):
-        with pytest.raises(
-            AioqlessError,
-            match=r"job a came without its details, to save time: "
-            r"`await job\.refresh\(\)` reads them",
-        ):
-            getattr(job_of(), name)
-
-
 def test_repr_describes_the_job() -> None:
     assert repr(job_of()) == "<Job a Greet running in 'mail'>"
+    assert repr(read_job_of()) == "<JobRecord a Greet running in 'mail'>"
 
 
 # Stages
@@ -165,53 +156,53 @@ def test_stage_belongs_to_the_person_it_was_handed_over_to() -> None:
 
 
 def test_unread_data_is_unchanged() -> None:
-    assert job_of(data="{nonsense").changed_data() is None
+    assert run_of(data="{nonsense").changed_data() is None
 
 
 def test_read_data_is_unchanged() -> None:
-    job = job_of(data='{ "a": [1.0, {}] }')
-    assert job.data == {"a": [1.0, {}]} and job.changed_data() is None
+    run = run_of(data='{ "a": [1.0, {}] }')
+    assert run.data == {"a": [1.0, {}]} and run.changed_data() is None
 
 
 @pytest.mark.parametrize(
     "change", [{"a": 2}, {"a": True}, {"a": 1.0}, {"a": 1, "b": None}, [], None]
 )
 def test_any_change_of_the_data_is_detected(change: Any) -> None:
-    job = job_of(data='{"a": 1}')
-    assert job.data == {"a": 1}
-    job.data = change
-    assert job.changed_data() == msgspec.json.encode(change)
+    run = run_of(data='{"a": 1}')
+    assert run.data == {"a": 1}
+    run.data = change
+    assert run.changed_data() == msgspec.json.encode(change)
 
 
 def test_nested_change_is_detected() -> None:
-    job = job_of(data='{"a": [{"b": []}]}')
-    job.data["a"][0]["b"].append(1)
-    assert job.changed_data() == b'{"a":[{"b":[1]}]}'
+    run = run_of(data='{"a": [{"b": []}]}')
+    Job[Any](run).data["a"][0]["b"].append(1)
+    assert run.changed_data() == b'{"a":[{"b":[1]}]}'
 
 
 def test_raw_json_is_stored_unchanged() -> None:
-    job = job_of(data='{"a": 1}')
-    job.data = msgspec.Raw(b'{ "a" : 1 }')
-    assert job.changed_data() == b'{ "a" : 1 }'
+    run = run_of(data='{"a": 1}')
+    run.data = msgspec.Raw(b'{ "a" : 1 }')
+    assert run.changed_data() == b'{ "a" : 1 }'
 
 
 def test_invalid_json_data_can_be_replaced() -> None:
-    job = job_of(data="{nonsense")
-    job.data = {"a": 1}
-    assert job.changed_data() == b'{"a":1}'
+    run = run_of(data="{nonsense")
+    run.data = {"a": 1}
+    assert run.changed_data() == b'{"a":1}'
 
 
 @pytest.mark.parametrize("change", [object(), float("nan"), False])
 def test_change_to_unserializable_data_is_refused(change: Any) -> None:
-    job = job_of(data='{"a": 1}')
-    job.data = change
+    run = run_of(data='{"a": 1}')
+    run.data = change
     with pytest.raises(InvalidData):
-        job.changed_data()
+        run.changed_data()
 
 
 def test_replaced_typed_data_is_replaced_as_a_whole() -> None:
-    job = job_of(data='{"a": 1, "b": 2}')
-    job.read_as({"a": 1})
-    assert job.changed_data() is None
-    job.data = {"c": 3}
-    assert job.changed_data() == b'{"c":3}'
+    run = run_of(data='{"a": 1, "b": 2}')
+    run.read_as({"a": 1})
+    assert run.changed_data() is None
+    run.data = {"c": 3}
+    assert run.changed_data() == b'{"c":3}'

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Fail, Job, Limit, Next, Retry, Settings, Snooze, Throttled
+from aioqless import Fail, Limit, Next, Retry, Settings, Snooze, Throttled
 from aioqless.client.job import StopReason
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
@@ -26,7 +26,7 @@ from aioqless.worker.outcome import (
     outcome_of,
 )
 from aioqless.worker.running_jobs import Run
-from tests.unit.records import job_of
+from tests.unit.records import run_of
 
 
 def ended(
@@ -38,10 +38,10 @@ def ended(
     data: bytes | None = None,
 ) -> Run:
     """Return an ended run of a job in the queue `mail`."""
-    job: Job[Any] = job_of(queue="mail")
-    job.settled = settled
+    job_run = run_of(queue="mail")
+    job_run.settled = settled
     return Run(
-        job,
+        job_run,
         started=0,
         lock=60,
         deadline=60,
@@ -120,7 +120,7 @@ def test_end_of_a_retried_job_says_why(error: BaseException, why: str) -> None:
 )
 def test_last_retry_without_a_group_fails_with_the_reason(error: BaseException, why: str) -> None:
     run = ended(error=error)
-    run.job.remaining = 0
+    run.job_run.fields.remaining = 0
     assert outcome_of(run) == RunRetried(
         5, "failed-retries-mail", f'Job exhausted retries in queue "mail": {why}'
     )
@@ -129,7 +129,7 @@ def test_last_retry_without_a_group_fails_with_the_reason(error: BaseException, 
 def test_retry_without_a_delay_waits_as_the_policy_says() -> None:
     policy = RetryPolicy(backoff=lambda used: 7 + used)
     run = ended(error=Retry("busy"))
-    run.job.remaining = run.job.retries - 2
+    run.job_run.fields.remaining = run.job.retries - 2
     assert outcome_of(run, Settings(retry=policy)) == RunRetried(9, None, "busy")
     assert outcome_of(ended(error=Retry(delay=0)), Settings(retry=policy)) == RunRetried(0)
 
@@ -139,7 +139,7 @@ def test_last_retry_with_a_group_alone_fails_with_the_error_that_was_handled() -
         raise Retry(delay=5, group="bank") from ConnectionError("away")
 
     run = ended(error=raised(retry))
-    run.job.remaining = 0
+    run.job_run.fields.remaining = 0
     why = 'Job exhausted retries in queue "mail": ConnectionError: away'
     assert outcome_of(run) == RunRetried(5, "bank", why)
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from aioqless import Client, Inject, InvalidData, Job, NewJob, Worker, job
-from tests.unit.records import performed
+from tests.unit.records import perform_run, performed, run_of
 from tests.unit.typed import Box, Point
 
 if TYPE_CHECKING:
@@ -300,15 +300,19 @@ async def test_job_typed_with_any_accepts_anything() -> None:
 async def test_unchanged_typed_data_is_kept_unchanged() -> None:
     @job
     async def look(job: Job[Point]) -> Any:
-        return job.changed_data()
+        return job.data.x
 
-    assert await performed(look, '{"added": [ ], "x": 1}') is None
+    run = run_of(klass=look.klass, data='{"added": [ ], "x": 1}')
+    assert await perform_run(look, run) == 1
+    assert run.changed_data() is None
 
 
 async def test_unknown_keys_survive_a_change_of_typed_data() -> None:
     @job
-    async def move(job: Job[Point]) -> Any:
+    async def move(job: Job[Point]) -> None:
         job.data.x = 5
-        return msgspec.json.decode(job.changed_data() or b"null")
 
-    assert await performed(move, '{"added": [ ], "x": 1, "y": 2}') == {"added": [], "x": 5, "y": 2}
+    run = run_of(klass=move.klass, data='{"added": [ ], "x": 1, "y": 2}')
+    await perform_run(move, run)
+    changed = msgspec.json.decode(run.changed_data() or b"null")
+    assert changed == {"added": [], "x": 5, "y": 2}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from aioqless import Client, Job
+from aioqless import Client, JobRecord
 from tests.conftest import Until
 
 
@@ -13,10 +11,10 @@ async def state_of(client: Client, jid: str) -> str | None:
     return found.state if found else None
 
 
-async def after(client: Client, until: Until, jid: str, state: str) -> Job[Any]:
+async def after(client: Client, until: Until, jid: str, state: str) -> JobRecord:
     """Wait until a job is in a state, and return it."""
 
-    async def there() -> Job[Any] | None:
+    async def there() -> JobRecord | None:
         found = await client.jobs.get(jid)
         return found if found and found.state == state else None
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from aioqless import Client, Handler, Job, NewJob, job, middleware
+from aioqless import Client, Handler, Job, JobRecord, NewJob, job, middleware
 from aioqless.contrib.process_pool import child, pool
 from aioqless.contrib.process_pool.ipc import LENGTH
 from aioqless.worker import runner
@@ -24,7 +24,7 @@ from tests.worker.conftest import Lines, Work
 Began: TypeAlias = Callable[..., Awaitable[int]]
 
 
-async def found(client: Client, jid: str) -> Job[Any]:
+async def found(client: Client, jid: str) -> JobRecord:
     found = await client.jobs.get(jid)
     assert found
     return found

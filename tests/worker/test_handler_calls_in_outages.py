@@ -63,7 +63,7 @@ async def put_flow(job: Job[Any]) -> None:
 async def read(job: Job[Any]) -> None:
     client = Client.current()
     await asyncio.gather(
-        job.refresh(),
+        client.jobs.get(job.jid),
         client.jobs.get("unknown"),
         client.queue("mail").length(),
         client.queues(),

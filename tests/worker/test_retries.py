@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, Settings, Worker, job
+from aioqless import Client, Job, JobRecord, Settings, Worker, job
 from aioqless.handlers.retry_policy import RetryPolicy, exponential, exq, fixed, sidekiq
 
 
@@ -111,7 +111,7 @@ def test_invalid_handler_options_are_refused_by_the_decorator(
         failing(0, Flaky, **options)
 
 
-async def completed(client: Client, jid: str) -> Job | None:
+async def completed(client: Client, jid: str) -> JobRecord | None:
     job = await client.jobs.get(jid)
     return job if job and job.state == "complete" else None
 

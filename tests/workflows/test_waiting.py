@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Fail, Job, JobFailed, NoSuchJob, Retry, Settings, Worker, job
+from aioqless import (
+    Client,
+    Fail,
+    Job,
+    JobFailed,
+    JobRecord,
+    NoSuchJob,
+    Retry,
+    Settings,
+    Worker,
+    job,
+)
 from aioqless.client.jid import Jid
 from aioqless.store import ATTEMPTS
 from aioqless.store.script_composer import compose
@@ -183,7 +194,7 @@ async def test_end_during_an_outage_is_not_missed(own_server: OwnServer, until: 
             await waiting
 
 
-WAITS: dict[str, Callable[[Client, Jid[Any], Job[Any]], Coroutine[Any, Any, Any]]] = {
+WAITS: dict[str, Callable[[Client, Jid[Any], JobRecord], Coroutine[Any, Any, Any]]] = {
     "jobs.wait": lambda client, jid, job: client.jobs.wait(jid, timeout=60),
     "jobs.result": lambda client, jid, job: client.jobs.result(jid, timeout=60),
     "job.wait": lambda client, jid, job: job.wait(timeout=60),

@@ -42,7 +42,7 @@ from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.cli.watch import watch_jobs
 from aioqless.client import Client
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.summaries import JobSummary
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
@@ -175,7 +175,7 @@ async def edit(
         print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
 
 
-def _require_failed(job: Job) -> Job:
+def _require_failed(job: JobRecord) -> JobRecord:
     if job.state != "failed":
         raise AioqlessError(f"job {job.jid!r} has not failed: it is {job.state}")
     return job
@@ -192,7 +192,7 @@ async def _retry_set(client: Client, name: str, dry_run: bool) -> None:
 
 async def _retry_jobs(
     client: Client,
-    jobs: Sequence[Job],
+    jobs: Sequence[JobRecord],
     queue: str | None,
     from_step: str | None,
     dry_run: bool,
@@ -279,7 +279,7 @@ def _latest_columns(job: JobSummary | None) -> tuple[str, str]:
     return format_relative_time(job.failed), shorten(last_line(job.message), 100)
 
 
-def _print_failed_job(job: Job) -> None:
+def _print_failed_job(job: JobRecord) -> None:
     from rich.text import Text
 
     when = f"  {format_relative_time(job.failure.when)}" if job.failure else ""

@@ -37,7 +37,7 @@ from aioqless.cli.presentation.prompts import show_progress
 from aioqless.cli.watch import warn_if_left, watch_jobs
 from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.summaries import JobSummary, SearchPage
 from aioqless.client.new_job import NewJob
 from aioqless.client.put_options import Missing
@@ -176,7 +176,7 @@ def jobs(
     return act
 
 
-def _print_jobs(page: list[tuple[Job, JobSummary]], json: bool, search: SearchPage) -> None:
+def _print_jobs(page: list[tuple[JobRecord, JobSummary]], json: bool, search: SearchPage) -> None:
     if json:
         print_json([job_summary(job) | run_summary(summary) for job, summary in page])
         return

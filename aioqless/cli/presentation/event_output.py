@@ -11,7 +11,7 @@ from aioqless.cli.presentation.formatting import (
 )
 from aioqless.cli.presentation.printing import make_console
 from aioqless.client.events import AnyEvent, Missed
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.validation import plain
 
 _EVENT_STYLES = STYLES | {
@@ -53,7 +53,7 @@ def print_event(event: AnyEvent, *, errors: bool = False) -> None:
     make_console(errors=errors).print(text, soft_wrap=True)
 
 
-def print_outcome(job: Job, seconds: float) -> None:
+def print_outcome(job: JobRecord, seconds: float) -> None:
     """Print how a job ended, after a number of seconds."""
     from rich.text import Text
 

@@ -17,7 +17,7 @@ from aioqless.cli.presentation.formatting import (
 )
 from aioqless.cli.presentation.json_output import data_text, indent_json
 from aioqless.cli.presentation.printing import print_text
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.state import HeldBack, explain_failure
 from aioqless.validation import plain
 
@@ -29,14 +29,14 @@ MAX_DATA = 8_000  # characters of data on a terminal
 MAX_RELATED = 10  # jobs of a list of dependencies
 
 
-def print_job(job: Job, states: Mapping[str, str]) -> None:
+def print_job(job: JobRecord, states: Mapping[str, str]) -> None:
     """Print a job; see `render_job`."""
     for each in render_job(job, states, MAX_DATA if sys.stdout.isatty() else None):
         print_text(each)
 
 
 def render_job(
-    job: Job, states: Mapping[str, str], max_data: int | None = MAX_DATA
+    job: JobRecord, states: Mapping[str, str], max_data: int | None = MAX_DATA
 ) -> Iterator[RenderableType]:
     """Yield what is shown of a job, line by line.
 
@@ -68,7 +68,7 @@ def render_job(
     yield from _format_history(job)
 
 
-def suggest_next_steps(job: Job) -> str:
+def suggest_next_steps(job: JobRecord) -> str:
     """Return the commands that a user may want to run next."""
     jid = plain(job.jid)
     match job.state:
@@ -89,7 +89,7 @@ def suggest_next_steps(job: Job) -> str:
             )
 
 
-def _place_facts(job: Job) -> Iterator[tuple[str, str]]:
+def _place_facts(job: JobRecord) -> Iterator[tuple[str, str]]:
     now = time.time()
     if job.queue:
         yield "queue", plain(job.queue)
@@ -110,7 +110,7 @@ def _place_facts(job: Job) -> Iterator[tuple[str, str]]:
         )
 
 
-def _run_facts(job: Job) -> Iterator[tuple[str, str]]:
+def _run_facts(job: JobRecord) -> Iterator[tuple[str, str]]:
     if job.priority:
         yield "priority", f"{job.priority:g}"
     yield "retries", f"{max(0, job.remaining)} of {job.retries} left"
@@ -122,7 +122,7 @@ def _run_facts(job: Job) -> Iterator[tuple[str, str]]:
         yield "made by", plain(job.spawned_from)
 
 
-def _limit_facts(job: Job) -> Iterator[tuple[str, str]]:
+def _limit_facts(job: JobRecord) -> Iterator[tuple[str, str]]:
     if job.held_back:
         until = job.held_back.until
         what = "parked" if job.held_back.waits_for else "held back by"
@@ -143,7 +143,7 @@ def _running_jobs(held_back: HeldBack) -> str:
     return f"one of these ends: {' '.join(map(plain, held_back.running))}; looked at again "
 
 
-def _render_failure(job: Job) -> Iterator[RenderableType]:
+def _render_failure(job: JobRecord) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -173,7 +173,7 @@ def _indent(text: str) -> Iterator[Text]:
         yield Text(f"  {line}")
 
 
-def _render_data(job: Job, most: int | None) -> Iterator[Text]:
+def _render_data(job: JobRecord, most: int | None) -> Iterator[Text]:
     from rich.text import Text
 
     text = indent_json(data_text(job))
@@ -199,7 +199,7 @@ def _render_related(
         yield Text(f"  … and {pluralize(total - MAX_RELATED, 'more', 'more')}", style="dim")
 
 
-def _format_history(job: Job) -> Iterator[Text]:
+def _format_history(job: JobRecord) -> Iterator[Text]:
     from rich.text import Text
 
     earlier = job.details.events_total - len(job.events)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import msgspec
 
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.summaries import JobSummary, WorkerSummary
 from aioqless.errors import AioqlessError
 from aioqless.validation import describe_json_error
@@ -14,7 +14,7 @@ from aioqless.validation import describe_json_error
 MARGIN = 50  # brackets around data, more than any document of these has
 
 
-def data_text(job: Job) -> str:
+def data_text(job: JobRecord) -> str:
     """Return the data as JSON: decrypted if this client has the key, else as stored."""
     try:
         return job.text
@@ -47,7 +47,7 @@ def _data_fields(text: str) -> dict[str, object]:
     return {"data": msgspec.Raw(encoded), "data_error": None}
 
 
-def job_summary(job: Job) -> dict[str, object]:
+def job_summary(job: JobRecord) -> dict[str, object]:
     """Return a job of a list."""
     return {
         "jid": job.jid,
@@ -75,7 +75,7 @@ def run_summary(job: JobSummary) -> dict[str, object]:
     }
 
 
-def job_details(job: Job) -> dict[str, object]:
+def job_details(job: JobRecord) -> dict[str, object]:
     """Return a single job, with its history."""
     return {
         **job_summary(job),

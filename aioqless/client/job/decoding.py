@@ -1,4 +1,4 @@
-"""Decodes what Redis keeps of a job: the row of a popped job, or a whole record in JSON."""
+"""Decodes what Redis keeps of a job: the row of a popped job, or its record in JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from aioqless.client import job_data
+from aioqless.client.codec import Codec
 from aioqless.client.job.state import (
+    Failure,
     FailureReason,
     HeldBack,
     JobDetails,
@@ -29,7 +32,7 @@ T = TypeVar("T", list[Any], dict[str, Any])
 
 @dataclass(slots=True, eq=False)
 class JobFields:
-    """The fields of a Job that come from Redis."""
+    """The fields of a job that the holder of its lock gets; `Job` and `StoredJob` describe them."""
 
     jid: str
     klass: str
@@ -47,18 +50,52 @@ class JobFields:
     spawned_from: str | None
     context: dict[str, str]
     expiry: float | None
-    tracked: bool = False
-    held_back: HeldBack | None = None
-    last_progress: Progress | None = None
     waited: float | None = None
     raw_cause: dict[str, str] | None = None  # of a Failure, its data perhaps encrypted
-    branch: dict[str, str] | None = None  # the queue and klass of the job that its failure puts
-    failures_seen: int = 0
     is_called: bool = False  # another job has called it; known of popped jobs
     set_name: str | None = None  # of the job set that it is a member of; known of popped jobs
     constraints: str | None = None  # as the scripts store them
     bulk: str | None = None  # the jid of the job that it was popped together with
-    _details: JobDetails | None = None
+    _text: str | None = None  # the decrypted data, once it was read
+    _cause: Failure | None = None  # once it was read
+
+    def read_text(self, codec: Codec) -> str:
+        """Return the data as JSON, decrypted if it is encrypted.
+
+        Raises:
+            DecryptionError: It can't be decrypted.
+        """
+        if self._text is None:
+            self._text = codec.decode(self.raw_data, self.klass)
+        return self._text
+
+    def read_cause(self, codec: Codec) -> Failure | None:
+        """Return the failure that the job was put for; None for other jobs.
+
+        Raises:
+            DecryptionError: The failed job's data can't be decrypted.
+        """
+        if self._cause is None and self.raw_cause:
+            self._cause = decode_failure(codec, self.raw_cause)
+        return self._cause
+
+    def set_text(self, text: str) -> None:
+        """Set the decrypted data, in which results of other jobs are filled in."""
+        self._text = text
+
+    def set_raw_data(self, raw_data: str) -> None:
+        """Set the data that is stored now."""
+        self.raw_data, self._text = raw_data, None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RecordFields(JobFields):
+    """The fields of a job's record; `JobRecord` describes them."""
+
+    tracked: bool
+    details: JobDetails
+    held_back: HeldBack | None
+    last_progress: Progress | None
 
 
 def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
@@ -98,10 +135,10 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     )
 
 
-def decode_record(record: Mapping[str, Json]) -> JobFields:
-    """Decode the record of a job; it has details if a whole job was read."""
+def decode_record(record: Mapping[str, Json]) -> RecordFields:
+    """Decode the record of a job."""
     failure = record["failure"]
-    return JobFields(
+    return RecordFields(
         jid=record["jid"],
         klass=record["klass"],
         state=JobState(record["state"]),
@@ -122,22 +159,31 @@ def decode_record(record: Mapping[str, Json]) -> JobFields:
         held_back=_decode_held_back(record.get("held_back")),
         last_progress=_decode_progress(record.get("progress"), record["fence"]),
         raw_cause=record.get("cause"),
-        branch=record.get("on_failure"),
-        failures_seen=record.get("failures", 0),
         constraints=record.get("constraints"),
-        _details=JobDetails(
-            events=list(record["history"]),
-            events_total=record["history_total"],
-            dependencies=list(record["dependencies"]),
-            dependencies_total=record["dependencies_total"],
-            dependents=list(record["dependents"]),
-            dependents_total=record["dependents_total"],
+        details=JobDetails(
+            events=list(record.get("history", ())),
+            events_total=record.get("history_total", 0),
+            dependencies=list(record.get("dependencies", ())),
+            dependencies_total=record.get("dependencies_total", 0),
+            dependents=list(record.get("dependents", ())),
+            dependents_total=record.get("dependents_total", 0),
             after=list(record.get("after", ())),
             after_total=record.get("after_total", 0),
-        )
-        if "history" in record
-        else None,
+            branch=record.get("on_failure"),
+            cause=record["cause"]["jid"] if record.get("cause") else None,
+            failures_seen=record.get("failures", 0),
+        ),
     )
+
+
+def decode_failure(codec: Codec, stored: Mapping[str, str]) -> Failure:
+    """Return a failure as Redis keeps it, with the failed job's data decrypted and decoded.
+
+    Raises:
+        DecryptionError: The data can't be decrypted.
+    """
+    data = job_data.decode(codec.decode(stored["data"], stored["klass"]))
+    return Failure(stored["jid"], stored["klass"], stored["group"], stored["message"], data)
 
 
 def decode_texts(values: Sequence[object]) -> list[str]:

@@ -218,7 +218,7 @@ def _describe_wait(field: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class JobDetails:
-    """The lists of a job, which a popped job comes without. Each has at most 1,000 entries.
+    """The events of a job, and its links to others. Each list has at most 1,000 entries.
 
     Attributes:
         events: The latest events, oldest first: dicts with `when` (seconds since 1970), `what` and
@@ -230,6 +230,9 @@ class JobDetails:
         dependents_total: Number of all of them.
         after: Jids of the dependencies that it was last put with, complete ones included.
         after_total: Number of all of them.
+        branch: The queue and klass of the job that its failure puts, if it has one of its own.
+        cause: Jid of the failed job that it was put for, by `on_failure`.
+        failures_seen: How many of its failures have put a job.
     """
 
     events: list[HistoryEvent] = field(default_factory=list)
@@ -240,6 +243,9 @@ class JobDetails:
     dependents_total: int = 0
     after: list[str] = field(default_factory=list)
     after_total: int = 0
+    branch: dict[str, str] | None = None
+    cause: str | None = None
+    failures_seen: int = 0
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def _around_tasks(backend: Backend) -> list[Source]:
                 async with asyncio.timeout(DETAILS_TIMEOUT):
                     details = await client.jobs.get(job.jid)
             events = details.events if details else []
-            result = result_of(job, task, backend.alias, events)
+            result = result_of(job, task, backend.alias, job.queue, events)
             set_fields(result, status=TaskResultStatus.RUNNING)
             _running.set(result)
         try:

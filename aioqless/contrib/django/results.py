@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from aioqless import Client, Job, JobState
+from aioqless import Client, Job, JobRecord, JobState
 from aioqless.client.job.state import FailureReason, HistoryEvent
 from aioqless.contrib.django.task import declared_tasks
 from aioqless.contrib.django.task_framework import (
@@ -45,7 +45,8 @@ async def read_result(client: Client, jid: str, alias: str) -> AnyResult:
     job = await client.jobs.get(jid)
     if job is None or job.klass not in declared_tasks:
         raise TaskResultDoesNotExist(jid)
-    result = result_of(job, declared_tasks[job.klass], alias)
+    task = declared_tasks[job.klass]
+    result = result_of(job, task, alias, job.last_queue, job.events)
     if result.status == TaskResultStatus.SUCCESSFUL:
         try:
             value = await client.jobs.result(jid)
@@ -56,20 +57,28 @@ async def read_result(client: Client, jid: str, alias: str) -> AnyResult:
 
 
 def result_of(
-    job: Job[Any], task: AnyTask, alias: str, events: Sequence[HistoryEvent] | None = None
+    job: Job[Any] | JobRecord,
+    task: AnyTask,
+    alias: str,
+    queue: str,
+    events: Sequence[HistoryEvent],
 ) -> AnyResult:
     """Return the result of a task as its job has it, without the value that it returned.
 
-    `events` says what happened to the job; default: its own events.
+    Args:
+        job: The job.
+        task: The task.
+        alias: Name of the backend.
+        queue: The last queue of the job.
+        events: What happened to the job.
     """
-    events = job.events if events is None else events
     put, popped = _times(events, "put"), _times(events, "popped")
     ended = _times(events, "done", "failed")
     status = STATUSES.get(job.state, TaskResultStatus.READY)
     finished = status in (TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED)
     data: dict[str, Any] = job.data or {}
     return TaskResult(
-        task=_task_of(job, task),
+        task=_task_of(job, task, queue),
         id=job.jid,
         status=status,
         enqueued_at=_moment(put[0]) if put else None,
@@ -101,9 +110,9 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds)
 
 
-def _task_of(job: Job[Any], task: AnyTask) -> AnyTask:
+def _task_of(job: Job[Any] | JobRecord, task: AnyTask, queue: str) -> AnyTask:
     """Return the task as it was enqueued, unless an operator has moved it to where none may be."""
-    queues, queue = task.get_backend().queues, job.last_queue
+    queues = task.get_backend().queues
     priority = max(TASK_MIN_PRIORITY, min(TASK_MAX_PRIORITY, round(-job.priority)))
     return task.using(
         priority=priority, queue_name=queue if queue in queues or not queues else None

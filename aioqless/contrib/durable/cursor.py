@@ -9,7 +9,6 @@ from typing import Generic, Self, TypeVar
 
 from redis import exceptions
 
-from aioqless.client.job import Job
 from aioqless.contrib.durable.run import DurableRun
 from aioqless.contrib.durable.values import ValueType
 from aioqless.errors import AioqlessError
@@ -27,13 +26,12 @@ class Cursor(Generic[T]):
     Owns the task that stores it. `client.job.state.Cursor` says more.
     """
 
-    def __init__(self, run: DurableRun, job: Job, name: str, hint: object) -> None:
+    def __init__(self, run: DurableRun, name: str, hint: object) -> None:
         run.claim(name)
         self.value: T | None = None
         self._run = run
-        self._job = job
         self._name = name
-        self._values: ValueType[T] = ValueType(f"cursor {name!r}", hint, job.max_data)
+        self._values: ValueType[T] = ValueType(f"cursor {name!r}", hint, run.job_run.max_data)
         self._text = b""  # of the value
         self._stored = b""
         self._storing = asyncio.Lock()
@@ -60,7 +58,7 @@ class Cursor(Generic[T]):
             self.value, self._text = self._values.decode(found), found
             self._stored = found
         self._saver = asyncio.get_running_loop().create_task(
-            self._save_each_second(), name=f"aioqless cursor {self._job.jid}"
+            self._save_each_second(), name=f"aioqless cursor {self._run.jid}"
         )
         return self
 
@@ -71,7 +69,7 @@ class Cursor(Generic[T]):
         async with self._storing:  # it is not canceled while it stores
             self._saver.cancel()
         await cancel_and_wait(self._saver)
-        if self._job.stopped == "lost":
+        if self._run.job_run.stopped == "lost":
             return
         try:
             await self._save()

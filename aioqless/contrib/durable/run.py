@@ -15,11 +15,10 @@ import msgspec
 from aioqless import validation
 from aioqless.client import job_data, json_types
 from aioqless.client.codec import Codec
-from aioqless.client.job import Job
-from aioqless.client.job.backend import JobBackend, RunContext
-from aioqless.client.job.job import HeldLock
+from aioqless.client.job import JobRun
+from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.state import StoredStep
-from aioqless.client.new_job import Klass, NewJob, check_branch, encode_branch
+from aioqless.client.new_job import NewJob, check_branch, encode_branch
 from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.durable.values import ValueType, type_returned_by
 from aioqless.contrib.durable.waits import Waits
@@ -48,27 +47,27 @@ class DurableRun:
         AioqlessError: It runs in a process or in a bulk, or no worker runs it.
     """
 
-    def __init__(
-        self, job: Job, backend: JobBackend, context: RunContext | None, handler: Klass | None
-    ) -> None:
-        if context is None:
+    def __init__(self, run: JobRun) -> None:
+        if run.context is None:
             raise AioqlessError(
                 "steps, cursors, waits and calls are for handlers that a worker runs on its event "
                 "loop or in a thread: a process has no connection to Redis"
             )
-        if handler is not None and handler.is_bulk:
+        if run.handler is not None and run.handler.is_bulk:
+            klass = run.fields.klass
             raise AioqlessError(
-                f"{job.klass} takes many jobs at once, and can't use steps, cursors, waits and "
+                f"{klass} takes many jobs at once, and can't use steps, cursors, waits and "
                 "calls: one that waits would keep the others waiting. Let it put a job that does"
             )
-        self.context = context
-        self._job = job
-        self._codec = backend.codec
-        self._commands = DurableCommands(backend.store)
+        self.context = run.context
+        self.jid = run.fields.jid
+        self.job_run = run
+        self._codec = run.backend.codec
+        self._commands = DurableCommands(run.backend.store)
         self._entries: dict[str, str] | None = None
         self._loading = asyncio.Lock()
         self._names: set[str] = set()
-        self._waits = Waits(context, job)
+        self._waits = Waits(run.context, run)
 
     # What handlers call
 
@@ -115,7 +114,7 @@ class DurableRun:
 
     def _begin_step(self, name: str, function: Callable[..., Any]) -> ValueType[Any]:
         self.claim(name)
-        return ValueType(f"step {name!r}", type_returned_by(function), self._job.max_data)
+        return ValueType(f"step {name!r}", type_returned_by(function), self.job_run.max_data)
 
     def wait_for(self, name: str, hint: object, timeout: Seconds | None) -> Any:
         """Return the value of a signal; `Job.wait_for` says more."""
@@ -125,7 +124,7 @@ class DurableRun:
 
     async def _wait_for(self, name: str, hint: object, timeout: float | None) -> object:
         self.claim(name)
-        values: ValueType[object] = ValueType(f"signal {name!r}", hint, self._job.max_data)
+        values: ValueType[object] = ValueType(f"signal {name!r}", hint, self.job_run.max_data)
         if (found := await self.find("received", name)) is not None:
             return values.decode(found)
         if await self.find("timeout", name) is None:
@@ -164,12 +163,15 @@ class DurableRun:
         with self._waits.delayed():  # other calls may begin as well
             found, put = await self.find("called", name), await self.find("call", name)
         if found is None:
-            child = encode_branch(job, self._job.max_data, self._codec)
+            child = encode_branch(job, self.job_run.max_data, self._codec)
 
             async def look() -> tuple[str, str]:
                 with self._lock_lost_if_gone():
                     ending, entry = await self._commands.call(
-                        **self._held, name=name, child=child, detach="yes" if detach else None
+                        **self.job_run.held,
+                        name=name,
+                        child=child,
+                        detach="yes" if detach else None,
                     )
                 return ending, entry if ending == "called" else ""
 
@@ -231,7 +233,7 @@ class DurableRun:
     ) -> tuple[str, str]:
         with self._lock_lost_if_gone():
             ending, entry = await self._commands.wait(
-                **self._held, wait_kind=kind, name=name, timeout=timeout, accept=accept
+                **self.job_run.held, wait_kind=kind, name=name, timeout=timeout, accept=accept
             )
         return ending, entry
 
@@ -259,14 +261,14 @@ class DurableRun:
         """
         async with self._loading:
             if self._entries is None:
-                found = await self._commands.steps(jid=self._job.jid)
+                found = await self._commands.steps(jid=self.jid)
                 self._entries = dict(zip(found[::2], found[1::2], strict=True))
         if (entry := self._entries.get(f"{kind}:{name}")) is None:
             return None
         return self._decode(kind, name, entry)
 
     def _decode(self, kind: str, name: str, entry: str) -> bytes:
-        return json_types.encode(_decode(self._codec, self._job.jid, kind, name, entry).value)
+        return json_types.encode(_decode(self._codec, self.jid, kind, name, entry).value)
 
     async def store(self, kind: str, name: str, text: bytes) -> bytes:
         """Store JSON, and return it.
@@ -274,16 +276,11 @@ class DurableRun:
         Raises:
             LockLost: Another run holds the job. Nothing is stored.
         """
-        bound = _bound(self._job.jid, kind, name)
+        bound = _bound(self.jid, kind, name)
         result = self._codec.encode_result(text, bound)
         with self._lock_lost_if_gone():
-            await self._commands.step(**self._held, kind=kind, name=name, result=result)
+            await self._commands.step(**self.job_run.held, kind=kind, name=name, result=result)
         return text
-
-    @property
-    def _held(self) -> HeldLock:
-        job = self._job
-        return {"jid": job.jid, "worker": job.worker, "fence": job.fence or None}
 
     @contextlib.contextmanager
     def _lock_lost_if_gone(self) -> Iterator[None]:

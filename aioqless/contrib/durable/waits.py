@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from aioqless.client.job import Job
+from aioqless.client.job import JobRun
 from aioqless.client.job.backend import RunContext
 from aioqless.handlers.results import Parked
 from aioqless.runtime.tasks import wait_for_event
@@ -59,9 +59,9 @@ class Waits:
         parked: What the run was ended by, once it has parked.
     """
 
-    def __init__(self, context: RunContext, job: Job) -> None:
+    def __init__(self, context: RunContext, run: JobRun) -> None:
         self._context = context
-        self._job = job
+        self._run = run
         self._waits: dict[str, Wait] = {}
         self._woken: set[str] = set()  # names of which something new is there, perhaps known
         self._all_woken = False  # also waits that begin later look at once
@@ -137,7 +137,7 @@ class Waits:
         while (left := self._time_left()) > 0:  # noqa: ASYNC110  # it depends on the time, too
             await asyncio.sleep(min(left, LOOK))
         self.park("the job waits", tuple(self._waits))
-        task = self._job.task
+        task = self._run.task
         if task is not None and all(wait.task is not task for wait in self._waits.values()):
             for each in (task, *(wait.task for wait in self._waits.values() if wait.task)):
                 each.cancel()

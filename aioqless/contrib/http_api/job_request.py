@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from aioqless.client import Client
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job_set import JobSet
 from aioqless.contrib.http import Identification
 from aioqless.contrib.http.json_api import RequestRefused
@@ -66,7 +66,7 @@ class JobRequest:
         """The job set that the path or the query names."""
         return self.client.job_set(self.own_name(self.path.get("name") or self.query.set))
 
-    async def job(self, *, change: bool = False) -> Job:
+    async def job(self, *, change: bool = False) -> JobRecord:
         """Return the job that the path names, if this token sees it; with `change`, if it owns it.
 
         A job of others is answered as one that doesn't exist.

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from aioqless.client import Client
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.state import ENDED, Emitted, Ended, JobSetStatus, JobState, Missed
 from aioqless.client.job_set import JobSet
 from aioqless.client.new_job import NewJob
@@ -136,7 +136,7 @@ async def result(handler: Handler, answer: type, request: JobRequest) -> Any:
     return answer(str(job.state), progress_of(job), found, failure_of(job))
 
 
-async def _read_result(job: Job) -> Any:
+async def _read_result(job: JobRecord) -> Any:
     with suppress(NoResult):
         return await job.result()
     return UNSET

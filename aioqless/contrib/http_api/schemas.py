@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from aioqless import validation
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.state import JobState
 from aioqless.client.job.summaries import JobSummary
 from aioqless.contrib.http.tokens import MAX_JIDS, MAX_LIFETIME
@@ -152,7 +152,7 @@ class OutputPage(msgspec.Struct, omit_defaults=True):
     after: str | UnsetType = UNSET
 
 
-def info_of(job: Job | JobSummary) -> JobInfo:
+def info_of(job: JobRecord | JobSummary) -> JobInfo:
     """Return the response for a job."""
     return JobInfo(
         validation.to_text(job.jid),
@@ -165,19 +165,19 @@ def info_of(job: Job | JobSummary) -> JobInfo:
     )
 
 
-def progress_of(job: Job | JobSummary) -> Progress | UnsetType:
+def progress_of(job: JobRecord | JobSummary) -> Progress | UnsetType:
     """Return the progress of a job, if it has any."""
-    found = job.last_progress if isinstance(job, Job) else None
+    found = job.last_progress if isinstance(job, JobRecord) else None
     if found is None:
         return UNSET
     return Progress(found.share, validation.to_text(found.message), found.when)
 
 
-def failure_of(job: Job | JobSummary) -> Failure | UnsetType:
+def failure_of(job: JobRecord | JobSummary) -> Failure | UnsetType:
     """Return why a job has failed, without the traceback."""
     if job.state != JobState.FAILED:
         return UNSET
-    if isinstance(job, Job):
+    if isinstance(job, JobRecord):
         group, text = (job.failure.group, job.failure.message) if job.failure else ("", "")
     else:
         group, text = job.group, job.message

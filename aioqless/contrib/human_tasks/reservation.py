@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from aioqless import validation
 from aioqless.client import Client, job_data
-from aioqless.client.job import Job
+from aioqless.client.job import Job, JobRun
 from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.errors import InvalidData
@@ -74,13 +74,17 @@ class Reservation:
     that names this attempt, may be repeated: the second time it returns its first result.
     """
 
-    job: Job
+    run: JobRun = field(repr=False)
     person: Person
     queue: str
     fence: int
     left: float
     policy: ReservationPolicy = field(repr=False)
     client: Client = field(repr=False)
+    job: Job = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.job = Job(self.run)
 
     @property
     def expires(self) -> float:
@@ -98,7 +102,7 @@ class Reservation:
         expires = await self._commands.extend(
             **self._lock, limit=seconds, request=self.person.request_id(request)
         )
-        self.job.renew_lock(expires)
+        self.run.renew_lock(expires)
         self.left = seconds
         if request is not None:  # the reply may be that of the first attempt
             self.left = max(0.0, expires - await self.client.internals.store.now())
@@ -158,10 +162,10 @@ class Reservation:
         Raises:
             InvalidData: An answer that is not JSON or too large, or data that is no object.
         """
-        text = b"false" if answer is False else job_data.encode(answer, self.job.max_data)
+        text = b"false" if answer is False else job_data.encode(answer, self.run.max_data)
         result = durable = None
         if self.policy.next is None:
-            stored = self.job.encode_result(text).decode("utf-8", "surrogateescape")
+            stored = self.run.encode_result(text).decode("utf-8", "surrogateescape")
             result, durable = f"{self.policy.result_ttl} {stored}", f"1 {stored}"
         elif not isinstance(self.job.data, dict):
             raise InvalidData(
@@ -173,8 +177,7 @@ class Reservation:
         return await self.client.internals.store.complete(
             **self._lock,
             queue=self.queue,
-            data=self.job.changed_data(),
-            data_keys=self.job.changed_keys(),
+            **self.run.changes,
             next=self.policy.next,
             result=result,
             durable=durable,
@@ -196,8 +199,7 @@ class Reservation:
             **self._lock,
             group=group,
             message=validation.limit_message(reason),
-            data=self.job.changed_data(),
-            data_keys=self.job.changed_keys(),
+            **self.run.changes,
             request=self.person.request_id(request),
         )
 

@@ -6,8 +6,8 @@ from typing import TypedDict
 
 from aioqless import validation
 from aioqless.client import Client
-from aioqless.client.job import Job
-from aioqless.client.job.decoding import decode_record
+from aioqless.client.job import JobRun
+from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.contrib.human_tasks.person import Person
@@ -123,8 +123,10 @@ class TaskQueue:
             jid: Id of the job.
             fence: Fencing token of the reservation.
         """
-        job = await self.client.jobs.get(jid)
-        return None if job is None else self._reservation(Person.of(person), job, 0, fence)
+        record = await self.client.internals.store.get(jid=jid)
+        if record is None:
+            return None
+        return self._reservation(Person.of(person), decode_record(record), 0, fence)
 
     async def counts(self) -> QueueCounts:
         """Return the queue's counts, as `client.queue(name).counts()` does."""
@@ -133,12 +135,13 @@ class TaskQueue:
     def _reserved(self, person: Person, reply: _Reserved) -> Reservation | None:
         if reply["job"] is None:
             return None
-        job: Job = Job(self.client.internals.backend, decode_record(reply["job"]))
+        job = decode_record(reply["job"])
         left = max(0.0, job.expires - reply["now"])
         return self._reservation(person, job, left, job.fence)
 
-    def _reservation(self, person: Person, job: Job, left: float, fence: int) -> Reservation:
-        return Reservation(job, person, self.queue, fence, left, self.policy, self.client)
+    def _reservation(self, person: Person, job: JobFields, left: float, fence: int) -> Reservation:
+        run = JobRun(self.client.internals.backend, job)
+        return Reservation(run, person, self.queue, fence, left, self.policy, self.client)
 
     def __repr__(self) -> str:
         return f"<TaskQueue {self.queue!r}>"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.contrib.human_tasks.person import Person, name_of
 
 What: TypeAlias = Literal["yours", "over", "taken", "waiting", "finished", "failed", "gone"]
@@ -25,7 +25,7 @@ class TaskStatus:
     by: str | None = None
 
 
-def was_held_by(job: Job, person: Person) -> bool:
+def was_held_by(job: JobRecord, person: Person) -> bool:
     """Return whether the job's history says that this session held it."""
     return any(
         {"popped": event.get("worker"), "handed-over": event.get("to")}.get(event["what"])
@@ -34,7 +34,7 @@ def was_held_by(job: Job, person: Person) -> bool:
     )
 
 
-def status_of(job: Job, person: Person, queue: str, now: float) -> TaskStatus:
+def status_of(job: JobRecord, person: Person, queue: str, now: float) -> TaskStatus:
     """Return what became of a job of a queue, as the person sees it."""
     if job.state == "failed":
         return TaskStatus("failed", name_of(job.failure.worker) if job.failure else None)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from redis import exceptions
 
 from aioqless.client import job_data
-from aioqless.client.job import Job
-from aioqless.client.job.backend import JobBackend, RunContext
-from aioqless.client.new_job import Klass
+from aioqless.client.job import JobRun
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import JobFields
 from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
 from aioqless.errors import AioqlessError, InvalidData
 from aioqless.runtime.log import log
@@ -29,21 +29,21 @@ DEFAULT_TTL = 3600
 UNAVAILABLE = (exceptions.ConnectionError, exceptions.TimeoutError)
 
 
-def open_output(
-    job: Job, backend: JobBackend, context: RunContext | None, handler: Klass | None
-) -> RunOutput:
+def open_output(run: JobRun) -> RunOutput:
     """Return the output of a run.
 
     Raises:
         AioqlessError: No worker runs the job.
     """
+    backend, context, handler = run.backend, run.context, run.handler
     if context is None:
-        raise AioqlessError(f"job {job.jid} has no output here: no worker runs it")
+        raise AioqlessError(f"job {run.fields.jid} has no output here: no worker runs it")
     sender = backend.parts.get("output sender")
     if not isinstance(sender, OutputSender):
         sender = backend.parts["output sender"] = OutputSender(backend, context.loop)
     ttl = DEFAULT_TTL if handler is None or handler.output_ttl is None else handler.output_ttl
-    return RunOutput(job, sender, int(ttl), keep=handler is not None and handler.keep_output)
+    keep = handler is not None and handler.keep_output
+    return RunOutput(run.fields, sender, int(ttl), max_data=run.max_data, keep=keep)
 
 
 @dataclass
@@ -67,12 +67,15 @@ class RunOutput:
         dropped: How many values were not sent.
     """
 
-    def __init__(self, job: Job, sender: OutputSender, ttl: int, *, keep: bool) -> None:
+    def __init__(
+        self, job: JobFields, sender: OutputSender, ttl: int, *, max_data: int, keep: bool
+    ) -> None:
         self.job = job
         self.ttl = ttl
         self.keep = keep
         self.dropped = 0
         self._sender = sender
+        self._max_data = max_data
         self._lock = threading.Lock()
         self._chunks: deque[Chunk] = deque()
         self._emitted = 0
@@ -83,7 +86,7 @@ class RunOutput:
     def emit(self, value: object) -> None:
         """Send a value soon; never blocks or raises."""
         try:
-            text = b"false" if value is False else job_data.encode(value, self.job.max_data)
+            text = b"false" if value is False else job_data.encode(value, self._max_data)
         except InvalidData as wrong:
             log.warning("job.output_refused", jid=self.job.jid, error=str(wrong))
             text = None
@@ -105,7 +108,7 @@ class RunOutput:
 
     def _spare(self) -> int:
         """Return how much more is kept if nothing is: one value of any size."""
-        return 0 if self._size else self.job.max_data
+        return 0 if self._size else self._max_data
 
     async def flush(self) -> None:
         """Wait until Redis has taken or refused all that was emitted.

@@ -25,7 +25,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import NoReturn
 
 from aioqless.client import job_data
-from aioqless.client.job import Job
+from aioqless.client.job import Job, JobRun
 from aioqless.client.job.decoding import JobFields
 from aioqless.contrib.process_pool.context_vars import unpack
 from aioqless.contrib.process_pool.ipc import (
@@ -102,18 +102,18 @@ def _exit(error: BaseException) -> NoReturn:
 class Output:
     """Sends what a job emits, and its progress, to the worker."""
 
-    def __init__(self, job: Job, send: Callable[[bytes], object]) -> None:
-        self._job = job
+    def __init__(self, run: JobRun, send: Callable[[bytes], object]) -> None:
+        self._jid, self._max_data = run.fields.jid, run.max_data
         self._send = send
 
     def emit(self, value: object) -> None:
         """Send a value."""
         try:
-            text = b"false" if value is False else job_data.encode(value, self._job.max_data)
+            text = b"false" if value is False else job_data.encode(value, self._max_data)
         except InvalidData as wrong:
-            log.log.warning("job.output_refused", jid=self._job.jid, error=str(wrong))
+            log.log.warning("job.output_refused", jid=self._jid, error=str(wrong))
         else:
-            self._send(frame(Emission(self._job.jid, text)))
+            self._send(frame(Emission(self._jid, text)))
 
     def report(self, job: JobFields, share: float, message: str) -> None:
         """Send how much of the job is done."""
@@ -126,14 +126,14 @@ class Output:
 class RunningLock:
     """The lock of the running job, for the calls that its handler makes."""
 
-    def __init__(self, jobs: Sequence[Job], deadline: float) -> None:
-        self._jobs = jobs
+    def __init__(self, runs: Sequence[JobRun], deadline: float) -> None:
+        self._runs = runs
         self.until = deadline  # by time.monotonic; the worker renews it
         self.lost = False
 
     def deadline(self) -> float:
         """Return until when it lasts at least; -inf if the run is to end."""
-        return -math.inf if self._jobs[0].stopped else self.until
+        return -math.inf if self._runs[0].stopped else self.until
 
     def lose(self) -> None:
         """Note that the run is to end."""
@@ -148,7 +148,7 @@ class Process:
         self._worker = worker
         self._socket = os.fstat(worker.fileno())
         self._requests: queue.SimpleQueue[JobRequest | None] = queue.SimpleQueue()
-        self._jobs: Sequence[Job] = ()
+        self._runs: Sequence[JobRun] = ()
         self._lock = RunningLock((), 0.0)
         self._cancel: Callable[[], object] | None = None  # how to cancel a coroutine that runs
         self._runner = asyncio.Runner()
@@ -161,15 +161,15 @@ class Process:
         with self._until_gone():
             while length := messages.read(LENGTH.size):
                 match pickle.loads(messages.read(LENGTH.unpack(length)[0])):
-                    case JobRequest(jobs=jobs) as request:
-                        self._jobs = jobs
-                        self._lock = RunningLock(jobs, request.deadline)
+                    case JobRequest(runs=runs) as request:
+                        self._runs = runs
+                        self._lock = RunningLock(runs, request.deadline)
                         self._requests.put(request)
                     case LockRenewed(deadline):
                         self._lock.until = deadline
-                    case StopRequest(reason) if self._jobs:
-                        for job in self._jobs:
-                            job.stop(reason)
+                    case StopRequest(reason) if self._runs:
+                        for run in self._runs:
+                            run.stop(reason)
                         if self._cancel:
                             self._cancel()
 
@@ -179,7 +179,7 @@ class Process:
             with contextlib.suppress(OSError):
                 yield
         finally:
-            if self._jobs:
+            if self._runs:
                 os.killpg(0, signal.SIGKILL)
             self._requests.put(None)
 
@@ -192,7 +192,7 @@ class Process:
                     reply = frame(JobReply(lost=True))
                 if os.getpid() != self._pid:  # a fork of the handler, which returned from it
                     os._exit(1)
-                self._jobs = ()
+                self._runs = ()
                 self.send(reply)
 
     def send(self, reply: bytes) -> None:
@@ -209,43 +209,44 @@ class Process:
             self._worker.sendall(reply)
 
     def _perform(self, request: JobRequest) -> bytes:
-        jobs, job = request.jobs, request.jobs[0]
+        runs, first = request.runs, request.runs[0]
         try:
             current_lock.set(self._lock)
             unpack(request.variables)
-            handler = _handler(request.function, job.klass, request.is_bulk)
-            for each in jobs:
+            handler = _handler(request.function, first.fields.klass, request.is_bulk)
+            for each in runs:
                 output = Output(each, self.send)
-                each.emit_to(output)
-                each.report_to(output)
+                each.attach(output, output)
                 call, arguments = handler.bind(each)
+            jobs = [Job(each) for each in runs]
+            job = jobs[0]
             result = call(jobs) if request.is_bulk else call(job, **arguments)
             if inspect.iscoroutine(result):
                 result = self._runner.run(
-                    self._cancellable(job, result), context=contextvars.copy_context()
+                    self._cancellable(first, result), context=contextvars.copy_context()
                 )
             if not request.is_bulk:
                 check_returned(job, result)
-            reply = reply_with_result(result, [each.changed_data() for each in jobs])
+            reply = reply_with_result(result, [each.changed_data() for each in runs])
             # One that is too large to be sent can't be stored.
             is_stored = request.stores_result and not (request.is_bulk or isinstance(result, Next))
-            if is_stored and len(reply) > job.max_data:
-                encode_result(result, job.max_data)
+            if is_stored and len(reply) > first.max_data:
+                encode_result(result, first.max_data)
             return reply
         except (Retry, Snooze, Throttled) as error:
             try:
-                return reply_with_error(error, [each.changed_data() for each in jobs])
+                return reply_with_error(error, [each.changed_data() for each in runs])
             except BaseException as wrong:  # a value in the data may raise anything
                 return reply_with_error(wrong)
         except BaseException as error:  # SystemExit too: it ends the job, not the process
             return reply_with_error(error)
 
-    async def _cancellable(self, job: Job, call: Coroutine[object, None, object]) -> object:
+    async def _cancellable(self, run: JobRun, call: Coroutine[object, None, object]) -> object:
         """Run a coroutine that the worker may stop, perhaps before there is a task to cancel."""
         task = asyncio.ensure_future(call)
         loop = asyncio.get_running_loop()
         self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
-        if job.stopped:
+        if run.stopped:
             task.cancel()
         try:
             return await task

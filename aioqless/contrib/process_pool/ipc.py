@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aioqless import validation
-from aioqless.client.job import Job, StopReason
+from aioqless.client.job import JobRun, StopReason
 from aioqless.contrib.process_pool.context_vars import Variables
 from aioqless.handlers import Handler
 from aioqless.handlers.handler import Loader
@@ -95,7 +95,7 @@ class JobRequest:
     """
 
     function: FunctionRef
-    jobs: Sequence[Job]
+    runs: Sequence[JobRun]
     variables: Variables
     deadline: float
     stores_result: bool = False

@@ -65,14 +65,14 @@ class ProcessPool:
             BaseException: What the handler raised there.
         """
         function, stores_result = self._functions[handler.klass], bool(handler.result_ttl)
-        run, jobs = runs[0], [each.job.detach() for each in runs]
+        run, detached = runs[0], [each.job_run.detach() for each in runs]
         variables = pack()
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         child = self._take()
         try:
             request = JobRequest(
-                function, jobs, variables, run.deadline, stores_result, handler.is_bulk
+                function, detached, variables, run.deadline, stores_result, handler.is_bulk
             )
             reply = await self._perform(child, runs, request)
         finally:

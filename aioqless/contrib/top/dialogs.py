@@ -17,7 +17,7 @@ from textual.widgets import Button, Footer, Label, Static, TextArea
 from aioqless.cli.json_input import validate_json
 from aioqless.cli.presentation.job_detail import render_job
 from aioqless.cli.presentation.json_output import indent_json
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.validation import plain
 
 
@@ -51,7 +51,7 @@ class JobDetails(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Back")]
 
-    def __init__(self, job: Job, states: Mapping[str, str]) -> None:
+    def __init__(self, job: JobRecord, states: Mapping[str, str]) -> None:
         super().__init__()
         self._lines = Group(*render_job(job, states))
 
@@ -70,7 +70,7 @@ class DataEditor(ModalScreen[msgspec.Raw | None]):
         Binding("escape", "dismiss", "Give up"),
     ]
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: JobRecord) -> None:
         super().__init__()
         self._jid = job.jid
         self._text = indent_json(job.text)

@@ -17,7 +17,7 @@ from aioqless.cli.job_lookup import read_job_states
 from aioqless.cli.presentation.formatting import STYLES, shorten
 from aioqless.cli.presentation.json_output import data_text
 from aioqless.client import Client
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.contrib.job_filter import Text
 from aioqless.contrib.top.dialogs import DataEditor, JobDetails, Question
 from aioqless.contrib.top.live_table import LiveTable, number, words
@@ -52,7 +52,7 @@ class JobsScreen(Screen[None]):
         self._row = name
         self._heading = f"{TITLES[table]} {name}"
         self._every = every
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, JobRecord] = {}
 
     def compose(self) -> ComposeResult:
         """Build the screen."""
@@ -110,7 +110,7 @@ class JobsScreen(Screen[None]):
         for head in self.query("#head").results(Static):
             head.update(plain(f"{self._heading} · {what}"))
 
-    def _selected(self) -> Job | None:
+    def _selected(self) -> JobRecord | None:
         return self._jobs.get(self.query_one(LiveTable).selected or "")
 
     def action_filter(self) -> None:
@@ -177,7 +177,7 @@ class JobsScreen(Screen[None]):
         if await self.app.push_screen_wait(Question(f"Delete job {plain(job.jid)}?")):
             await self._try(job.cancel(), f"{job.jid} deleted")
 
-    def _failed(self) -> Job | None:
+    def _failed(self) -> JobRecord | None:
         job = self._selected()
         if job and job.state != "failed":
             self.notify(f"The job has not failed: it is {job.state}.", severity="warning")

@@ -96,7 +96,7 @@ class Listener:
         if self._own in channels:  # messages about all locks may have been missed
             self._renewer.check(*self._running.by_jid)
             for run in self._running.by_jid.values():
-                run.job.wake_all()
+                run.job_run.wake_all()
             if self._scheduler:
                 self._scheduler.wake()
 
@@ -118,7 +118,7 @@ class Listener:
                     self._renewer.check(jid)
                 case {"event": "signaled", "jid": str(jid), "name": str(name)}:
                     if run := self._running.by_jid.get(jid):
-                        run.job.wake(name)
+                        run.job_run.wake(name)
                 case {"event": "remote_control"}:
                     await self._remote_control.handle(message)
 

@@ -128,7 +128,7 @@ async def _done(
         clock[0] += dice.expovariate(0.7)
         if dice.random() < 0.03:
             await job.fail("long since mended", group="old")
-            await job.cancel()
+            await client.jobs.cancel(job.jid)
         else:
             await job.complete()
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from aioqless import Client, Job, NewJob
+from aioqless import Client, JobRecord, NewJob
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import browser_context, worked
@@ -22,7 +22,7 @@ async def says(page: Page, text: str) -> None:
     await expect(page.locator("#notes")).to_contain_text(text)
 
 
-async def read(client: Client, jid: str) -> Job:
+async def read(client: Client, jid: str) -> JobRecord:
     job = await client.jobs.get(jid)
     assert job
     return job

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from aioqless import Client, Job
+from aioqless import Client, JobRecord
 from aioqless.client.job import JobState
 from tests.conftest import Until
 from tests.contrib.durable import programs
@@ -55,7 +55,7 @@ def size(ledger: Path) -> int:
     return ledger.stat().st_size
 
 
-async def read(client: Client, jid: str) -> Job:
+async def read(client: Client, jid: str) -> JobRecord:
     job = await client.jobs.get(jid)
     assert job is not None
     return job

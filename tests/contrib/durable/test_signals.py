@@ -15,6 +15,7 @@ from aioqless import (
     AlreadySignaled,
     Client,
     Job,
+    JobRecord,
     NoSuchJob,
     Parked,
     Retry,
@@ -63,7 +64,7 @@ def worker(client: Client, *handlers: Any, park_after: float = 0, **settings: An
     return Worker(client, *handlers, settings=given)
 
 
-async def read(client: Client, jid: str) -> Job:
+async def read(client: Client, jid: str) -> JobRecord:
     found = await client.jobs.get(jid)
     assert found is not None
     return found

@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, LockLost, Next, Retry, Settings, Snooze, Worker, job
+from aioqless import (
+    Client,
+    InvalidData,
+    Job,
+    JobRecord,
+    LockLost,
+    Next,
+    Retry,
+    Settings,
+    Snooze,
+    Worker,
+    job,
+)
 from aioqless.client.jid import Jid
 from aioqless.client.job import JobState
 from aioqless.contrib.encryption import Encryption
@@ -43,7 +55,7 @@ def calls() -> Calls:
     return Calls()
 
 
-async def ended(client: Client, jid: str) -> Job:
+async def ended(client: Client, jid: str) -> JobRecord:
     job = await client.jobs.wait(jid, timeout=30)
     assert job.failure is None or job.state == JobState.FAILED, job.failure
     return job

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, Settings, Worker, chain, group, job
+from aioqless import Client, Job, JobRecord, NewJob, Settings, Worker, chain, group, job
 from aioqless.contrib.encryption import Encryption
 from aioqless.errors import DecryptionError
 from tests.conftest import Until
@@ -293,7 +293,7 @@ async def test_result_is_not_accepted_as_data(encrypted: With) -> None:
             _ = (await got(client, other)).data
 
 
-async def got(client: Client, jid: str) -> Job[Any]:
+async def got(client: Client, jid: str) -> JobRecord:
     found = await client.jobs.get(jid)
     assert found
     return found

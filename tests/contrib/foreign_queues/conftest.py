@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
-from aioqless import Client, Job
+from aioqless import Client, JobRecord
 from tests.server import OwnServer
 from tests.worker.conftest import lines
 
@@ -41,7 +41,7 @@ def push(sidekiq_program: str, own_server: OwnServer) -> Push:
     return push
 
 
-async def existing_job(client: Client, jid: str) -> Job:
+async def existing_job(client: Client, jid: str) -> JobRecord:
     """Return a job that must exist."""
     job = await client.jobs.get(jid)
     assert job

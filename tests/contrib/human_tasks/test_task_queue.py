@@ -261,7 +261,8 @@ async def test_job_taken_away_by_an_operator_raises(client: Client, tasks: TaskQ
     with pytest.raises(WrongState):
         await reservation.finish("cat")
     again = await have(tasks, "ada")
-    await again.job.move("elsewhere")
+    (record,) = await client.jobs.multiget(again.job.jid)
+    await record.move("elsewhere")
     assert await tasks.status("ada", "a") == TaskStatus("gone")
 
 

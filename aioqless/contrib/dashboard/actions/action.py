@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TypeAlias
 
 from aioqless.client import Client
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.http import Identity, Role
 
@@ -44,7 +44,7 @@ class ActionRequest:
                 return number
         raise ValueError(f"{name} must be a number (got {text[:40]!r})")
 
-    async def job(self) -> Job:
+    async def job(self) -> JobRecord:
         """Read the job of the form; raise ValueError when it does not exist."""
         jid = self.text("jid")
         if (job := await self.client.jobs.get(jid)) is None:

@@ -9,7 +9,8 @@ import msgspec
 
 from aioqless import validation
 from aioqless.client import job_data
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
+from aioqless.client.job.record import encode_constraints_of_copy
 from aioqless.client.new_job import NewJob
 from aioqless.client.put_options import MAX_PRIORITY
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
@@ -75,18 +76,19 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
     if job.state == "failed":
         await request.client.jobs.retry(job.jid, data=data, was=job)
     elif job.state == "complete":
-        job.data = data
-        await job.move(queue)
+        await job.move(queue, data=data)
     else:
-        await request.client.jobs.edit(job.jid, data, was=job)
+        await job.edit(data)
         return f"The data of job {short_jid(job.jid)} is changed."
     return f"Job {short_jid(job.jid)} re-queued in {queue} with the edited data."
 
 
-async def _put_copy(request: ActionRequest, job: Job, data: msgspec.Raw, queue: str) -> Redirect:
+async def _put_copy(
+    request: ActionRequest, job: JobRecord, data: msgspec.Raw, queue: str
+) -> Redirect:
     """Put a job like another one, with the same constraints."""
     internals, new = request.client.internals, os.urandom(16).hex()
-    text = job_data.encode(data, job.max_data)
+    text = job_data.encode(data, request.client.max_data)
     jid = await internals.store.put(
         queue=validation.check_name("queue", queue),
         jid=new,
@@ -95,7 +97,7 @@ async def _put_copy(request: ActionRequest, job: Job, data: msgspec.Raw, queue: 
         priority=max(-MAX_PRIORITY, min(job.priority, MAX_PRIORITY)),
         tags=list(job.tags),
         retries=job.retries,
-        constraints=job.constraints_of_copy(text),
+        constraints=encode_constraints_of_copy(job, text),
     )
     done = "enqueued" if jid == new else "has the unique key: no other one was enqueued"
     return Redirect(f"Job {short_jid(jid)} {done}.", address("/job", jid=jid))
@@ -196,7 +198,7 @@ async def fail(request: ActionRequest) -> str:
     return f"Job {short_jid(job.jid)} marked as failed."
 
 
-def _known_queue(job: Job) -> str:
+def _known_queue(job: JobRecord) -> str:
     """Return the queue that a job is in or was in last; raise ValueError."""
     if not (queue := job.last_queue):
         raise ValueError("the last queue of this job is unknown: move it to a queue")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client, json_types
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.client.job.state import Emitted, JobState, Missed, Output, StoredStep
 from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
@@ -126,7 +126,7 @@ async def show_recurring_job(request: PageRequest) -> Page:
     )
 
 
-def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | None, str]:
+def shown_data(request: PageRequest, job: JobRecord | RecurringJob) -> tuple[str | None, str]:
     """Return decrypted and redacted data and an empty text, or None and why it is not shown."""
     if not request.sees_data:
         return None, "Hidden: your role may not see job data."
@@ -164,7 +164,7 @@ def show_key(request: PageRequest, key: str, data: str | None) -> str:
     )
 
 
-async def _read_stack(request: PageRequest, job: Job) -> str:
+async def _read_stack(request: PageRequest, job: JobRecord) -> str:
     """Return where the code of a running job is, or why that isn't known."""
     if not request.may(Role.OPERATE) or job.state != JobState.RUNNING:
         return "Only a running job has a stack, which requires the operate role."
@@ -199,12 +199,12 @@ def _format_output(request: PageRequest, output: Output) -> str:
     return ""
 
 
-def _prepare(request: PageRequest, job: Job) -> tuple[tuple[str | None, str], JobRedaction]:
+def _prepare(request: PageRequest, job: JobRecord) -> tuple[tuple[str | None, str], JobRedaction]:
     """Return the shown data, and what hides secrets in texts."""
     return shown_data(request, job), request.dashboard.redaction.of_job(readable_data(job))
 
 
-def _describe_held_back(request: PageRequest, job: Job) -> str:
+def _describe_held_back(request: PageRequest, job: JobRecord) -> str:
     """Return why a job doesn't start; its limit is by values of its data."""
     if not (held := job.held_back):
         return ""
@@ -264,7 +264,7 @@ def _find_put(events: Iterable[Mapping[str, Any]]) -> float:
     return next((event["when"] for event in events if event["what"] == "put"), 0.0)
 
 
-def find_links(request: PageRequest, job: Job, data: str | None) -> list[tuple[str, str]]:
+def find_links(request: PageRequest, job: JobRecord, data: str | None) -> list[tuple[str, str]]:
     """Return the names and addresses of the configured links for which a job has a value."""
     values = {"jid": job.jid, "klass": job.klass, "queue": job.last_queue, "worker": job.worker}
     if request.sees_data:
@@ -293,7 +293,7 @@ def _find_value(data: object, name: str) -> object:
     return data if isinstance(data, str | int | float) and not isinstance(data, bool) else None
 
 
-def readable_data(job: Job) -> str | None:
+def readable_data(job: JobRecord) -> str | None:
     """Return the decrypted data; None without the key."""
     try:
         return job.text
@@ -314,7 +314,7 @@ class DependencyGraph:
         hidden: The number of jobs in a column that are left out, of those whose jids are known.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: JobRecord) -> None:
         self._job = job
         self._known = {job.jid: job}
         self.nodes: list[Node] = []
@@ -394,23 +394,21 @@ class DependencyGraph:
                     self.hidden[column] = self.hidden.get(column, 0) + len(found)
 
     async def _read_branches(self, client: Client) -> None:
-        job = self._job
-        cause = job.raw_cause["jid"] if job.raw_cause else None
-        last = [
-            f"{job.jid}-{which}-{job.failures_seen}" for which in ("failure", "handler-failure")
-        ]
-        jids = [*last[: 2 if job.failures_seen else 0], *([cause] if cause else [])]
+        job, seen = self._job, self._job.details.failures_seen
+        branch, cause = job.details.branch, job.details.cause
+        last = [f"{job.jid}-{which}-{seen}" for which in ("failure", "handler-failure")]
+        jids = [*last[: 2 if seen else 0], *([cause] if cause else [])]
         for each in await client.jobs.summaries(*jids) if jids else []:
             self.nodes.append(
                 Node(each.jid, each.klass, each.state, -1 if each.jid == cause else 1)
             )
             self.failures.append((each.jid, job.jid) if each.jid == cause else (job.jid, each.jid))
-        if job.branch and (job.jid, last[0]) not in self.failures:
-            self.nodes.append(Node("", job.branch["klass"], "if this fails", 1))
+        if branch and (job.jid, last[0]) not in self.failures:
+            self.nodes.append(Node("", branch["klass"], "if this fails", 1))
             self.failures.append((job.jid, ""))
 
 
-def describe_run(job: Job) -> str:
+def describe_run(job: JobRecord) -> str:
     """Return how long the last attempt of a job has taken; an empty text if that isn't known."""
     last = next(iter(list_attempts(job.events)[-1:]), None)
     return format_duration(last.ended - last.started) if last and last.ended else ""

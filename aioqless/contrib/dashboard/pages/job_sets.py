@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from aioqless.client.job import Job
+from aioqless.client.job import JobRecord
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.dashboard.pages.job import DependencyGraph
 from aioqless.errors import NoSuchSet
@@ -27,7 +27,7 @@ async def list_sets(request: PageRequest) -> Page:
     return Page("job_sets.html", "Workflows", values)
 
 
-async def _find_workflows(request: PageRequest) -> list[tuple[Job, DependencyGraph]]:
+async def _find_workflows(request: PageRequest) -> list[tuple[JobRecord, DependencyGraph]]:
     """Return last steps of workflows among a sample of blocked jobs, with the jobs before them."""
     client = request.client
     overview = await request.read_overview()
