@@ -15,7 +15,7 @@ constraints.py                         uniqueness, concurrency limits and rate l
 workflows.py         chain, group      jobs that depend on each other
 jobs.py              Jobs              jobs by jid, state or tag
 job_set.py           JobSet            jobs that are followed, retried and canceled as one
-job/                 Job               a job, its states, and waiting for its end
+job/                 Job, JobRecord    jobs that run, and jobs as they were read
 job_data.py                            data as JSON
 codec.py             Codec             how data and results are stored
 json_types.py        JsonType          values of annotated types, pydantic's too

@@ -47,7 +47,7 @@ class Jobs:
         self._store = backend.store
 
     async def get(self, jid: str) -> JobRecord | None:
-        """Return a job; None if there is none.
+        """Return the record of a job; None if there is no such job.
 
         Args:
             jid: Jid of the job.
@@ -56,7 +56,7 @@ class Jobs:
         return None if record is None else JobRecord(self._backend, decode_record(record))
 
     async def multiget(self, *jids: str) -> list[JobRecord]:
-        """Return the jobs that exist, in the order of the jids.
+        """Return the records of the jobs that exist, in the order of the jids.
 
         Args:
             jids: Jids of the jobs, at most 1,000.
@@ -65,7 +65,7 @@ class Jobs:
         return [JobRecord(self._backend, decode_record(record)) for record in records]
 
     async def wait(self, jid: str, timeout: Seconds | None = None) -> JobRecord:
-        """Wait until a job is complete or failed, and return it.
+        """Wait until a job is complete or failed, and return its record.
 
         Args:
             jid: Jid of the job.
@@ -77,8 +77,8 @@ class Jobs:
         """
 
         async def read() -> JobRecord | None:
-            job = JobRecord(self._backend, await read_job(self._backend, jid))
-            return job if job.state in ENDED else None
+            record = JobRecord(self._backend, await read_job(self._backend, jid))
+            return record if record.state in ENDED else None
 
         return await self._backend.watcher.wait_for_end(jid, read, timeout)
 
@@ -139,7 +139,7 @@ class Jobs:
     async def failed_in(
         self, group: str, *, offset: int = 0, count: int = 25
     ) -> tuple[int, list[JobRecord]]:
-        """Return the number of failed jobs in a group, and some of them, latest first.
+        """Return the number of failed jobs in a group, and records of some, latest first.
 
         Args:
             group: Failure group.
@@ -166,7 +166,7 @@ class Jobs:
         return await self._store.group(group=group, offset=offset, count=count)
 
     async def tracked(self) -> tuple[list[JobRecord], list[str]]:
-        """Return the tracked jobs, and the jids of tracked jobs that no longer exist."""
+        """Return the records of tracked jobs, and the jids of tracked jobs that no longer exist."""
         page = await self._store.track_list()
         jobs = [JobRecord(self._backend, decode_record(record)) for record in page["jobs"]]
         return jobs, page["expired"]

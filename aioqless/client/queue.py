@@ -109,7 +109,7 @@ class Queue:
         return [Job(JobRun(self._backend, decode_record(record))) for record in records]
 
     async def peek(self, *, offset: int = 0, count: int = 25) -> list[JobRecord]:
-        """Return the jobs that would be popped next, without locking them.
+        """Return the records of the jobs that would be popped next, without locking them.
 
         Args:
             offset: Number of jobs to skip.

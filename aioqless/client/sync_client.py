@@ -122,7 +122,7 @@ class SyncClient:
         """Call the async client, and return its result.
 
         For example `sync.call(lambda client: client.queue("mail").counts())`, or, for a method of a
-        job, `sync.call(lambda _: job.refresh())`.
+        record, `sync.call(lambda _: record.refresh())`.
 
         Args:
             act: Takes the async client, and returns an awaitable.

@@ -55,7 +55,7 @@ class JobRecord(StoredJob):
 
     @property
     def data(self) -> Any:
-        """The job's data; to change it, call `edit`.
+        """The job's data as it was read; `edit` changes that of the job, and so does `move`.
 
         Raises:
             InvalidData: It is not JSON.
@@ -158,8 +158,8 @@ class JobRecord(StoredJob):
         """Yield the job now and whenever it has changed, until it is complete or failed.
 
         Example:
-            async for job in job.follow():
-                print(job.state, job.last_progress)
+            async for now in record.follow():
+                print(now.state, now.last_progress)
 
         It is notified by events. Changes that come faster than they are read are seen together. The
         start of a run is seen with its first progress.
@@ -169,9 +169,9 @@ class JobRecord(StoredJob):
         """
         watcher = self._backend.watcher
         async with aclosing(watcher.watch(self.jid, self.refresh, every_event=True)) as readings:
-            async for job in readings:
-                yield job
-                if job.state in ENDED:
+            async for record in readings:
+                yield record
+                if record.state in ENDED:
                     return
 
     async def outcome(self, timeout: Seconds | None = None) -> Any:
