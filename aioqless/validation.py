@@ -7,9 +7,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Generic, TypeAlias, cast
+
+from typing_extensions import TypeVar
 
 from aioqless.lua import constant
+
+D = TypeVar("D", bound=float | None, default=float)
 
 # A duration: a number of seconds, or a timedelta.
 Seconds: TypeAlias = float | timedelta
@@ -240,15 +244,15 @@ def check_time(what: str, time: datetime) -> float:
     return time.timestamp()
 
 
-class Duration:
+class Duration(Generic[D]):
     """A field of a dataclass that is set as seconds or a timedelta, and read as seconds.
 
     Args:
-        default: Seconds.
+        default: Seconds; None: it may be None.
         least: The minimum, in seconds.
     """
 
-    def __init__(self, default: float, *, least: float = 0) -> None:
+    def __init__(self, default: D, *, least: float = 0) -> None:
         self._default = default
         self._least = least
         self._name = ""
@@ -256,12 +260,14 @@ class Duration:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: object, owner: type) -> float:
+    def __get__(self, instance: object, owner: type) -> D:
         if instance is None:  # the dataclass asks for the default
             return self._default
-        seconds: float = instance.__dict__[self._name]
+        seconds: D = instance.__dict__[self._name]
         return seconds
 
-    def __set__(self, instance: object, duration: Seconds) -> None:
-        seconds = check_seconds(self._name, duration, least=self._least)
+    def __set__(self, instance: object, duration: Seconds | D) -> None:
+        seconds = None
+        if duration is not None or self._default is not None:
+            seconds = check_seconds(self._name, cast("Seconds", duration), least=self._least)
         instance.__dict__[self._name] = seconds

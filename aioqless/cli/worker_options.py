@@ -113,6 +113,9 @@ class WorkerOptions:
     stuck_after: float = _option(
         Settings.stuck_after, "Seconds of a blocked event loop until locks are not renewed."
     )
+    timeout: float | None = _option(
+        None, "Maximum seconds of a run, of handlers without a timeout; default: none."
+    )
     park_after: float = _option(
         Settings.park_after, "Seconds after which a job that waits leaves its slot."
     )

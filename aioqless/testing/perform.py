@@ -274,7 +274,14 @@ def _start(
     backend = JobBackend(store, PlainCodec(), progress_reporter=store)
     context = RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0)
     job_run = JobRun(backend, decode_record(record), context, handler, output)
-    run = Run(job_run, started=now, lock=LOCK, deadline=now + LOCK, handler=handler)
+    run = Run(
+        job_run,
+        started=now,
+        lock=LOCK,
+        deadline=now + LOCK,
+        handler=handler,
+        timeout=handler.timeout,
+    )
     return _Started(run, handler, store, output)
 
 

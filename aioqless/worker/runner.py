@@ -102,7 +102,15 @@ class Runner:
     def _start(self, job: JobFields, lock: float, bulks: dict[str, Bulk]) -> bool:
         now, handler = time.monotonic(), self._handlers.get(job.klass)
         job_run = JobRun(self._backend, job, self._context, handler)
-        run = Run(job_run, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
+        run = Run(
+            job_run,
+            now,
+            lock,
+            deadline=now + lock,
+            renewer=self._renewer,
+            handler=handler,
+            timeout=(handler and handler.timeout) or self._settings.timeout,
+        )
         if handler is not None and handler.is_bulk:
             former = self._running.by_jid.get(job.jid)
             if job.bulk is None or (former is not None and not former.ended):

@@ -38,6 +38,7 @@ class Run:
     deadline: float
     renewer: object = None  # the lock renewer of the worker whose run it is
     handler: Handler | None = None  # None: no handler here claims the klass
+    timeout: float | None = None  # its maximum duration, in seconds
     task: asyncio.Task[None] | None = None  # runs the handler, while it may be canceled
     watcher: asyncio.Task[None] | None = None  # the runner's; ends when the outcome is stored
     ended: bool = False  # the handler has
@@ -55,11 +56,6 @@ class Run:
 
     def __post_init__(self) -> None:
         self.job = Job(self.job_run)
-
-    @property
-    def timeout(self) -> float | None:
-        """The maximum duration, in seconds."""
-        return self.handler.timeout if self.handler else None
 
     @property
     def log_fields(self) -> dict[str, str]:

@@ -62,6 +62,7 @@ class Settings:
         burst: Stop when nothing is ready and nothing runs.
         scheduler: Declare the handlers' recurring jobs, and put those whose cron expression is due.
         retry: Retry policy of handlers without one of their own.
+        timeout: Maximum duration of a run of handlers without a timeout of their own; None: none.
         park_after: A job that waits for longer leaves its slot until it can continue.
         unknown_klass_delay: A job whose klass has no handler here is released for this long, for
             workers that have one.
@@ -92,6 +93,7 @@ class Settings:
     burst: bool = False
     scheduler: bool = True
     retry: RetryPolicy = NEVER
+    timeout: Duration[float | None] = Duration(None, least=0.001)
     park_after: Duration = Duration(5.0)
     unknown_klass_delay: Duration = Duration(5.0, least=0.1)
     unknown_klass_timeout: Duration = Duration(600.0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -66,6 +67,29 @@ async def test_run_over_its_timeout_is_canceled_and_fails_in_its_own_group(
     async with Worker(client, slow):
         assert (await until(lambda: failure(client, jid))).group == "default-timeout"
         await cancelled.wait()
+
+
+async def test_timeout_of_the_worker_applies_to_handlers_without_one(
+    client: Client, until: Any
+) -> None:
+    ended: dict[str, bool] = {}
+
+    def make(klass: str, **options: Any) -> Any:
+        @job(klass=klass, **options)
+        async def handler(job: Job) -> None:
+            await asyncio.sleep(0.3)
+            ended[job.klass] = True
+
+        return handler
+
+    plain, own = make("plain"), make("own", timeout=60)
+    jids = [await client.queue("default").put(each, {}) for each in (plain, own)]
+    async with Worker(client, plain, own, settings=Settings(timeout=timedelta(seconds=0.1))):
+        assert (await until(lambda: failure(client, jids[0]))).group == "default-timeout"
+        await until(lambda: completed(client, jids[1]))
+    assert ended == {"own": True}
+    with pytest.raises(ValueError, match="timeout must be"):
+        Settings(timeout=0)
 
 
 async def test_thread_over_its_timeout_fails_on_time_and_keeps_its_slot_until_it_returns(
