@@ -27,6 +27,8 @@ HOW_TO_STOP = (
     "os.kill(os.getpid(), signal.SIGTERM)"
 )
 
+NOT_RAISED = "TypeError: exceptions must derive from BaseException"
+
 
 class RemoteTraceback(Exception):
     """The traceback of an error raised in another process; the cause of its copy in this one."""
@@ -82,6 +84,8 @@ def format_error(error: BaseException) -> str:
     text = validation.to_text(_format_traceback(error, _first_frame(error)))
     if error_is(error, SystemExit | KeyboardInterrupt):
         text += f"({HOW_TO_STOP})\n"
+    elif text.endswith(f"{NOT_RAISED}\n"):  # `raise job.retry(...)`, as in Celery
+        text += "(to retry the job, write `raise aioqless.Retry(delay=...)`)\n"
     return text if len(text) <= LONGEST_MESSAGE else "…" + text[-LONGEST_MESSAGE:]
 
 

@@ -285,6 +285,14 @@ def test_traceback_names_the_line_that_raised() -> None:
     assert 'raise ValueError("no such word")' in format_error(raised(typo))
 
 
+def test_raise_of_what_is_no_exception_says_how_to_retry() -> None:
+    def handler(retry: Any) -> None:
+        raise retry  # Celery's `raise task.retry()`
+
+    text = format_error(raised(lambda: handler("retry")))
+    assert text.endswith("(to retry the job, write `raise aioqless.Retry(delay=...)`)\n")
+
+
 def test_too_long_traceback_keeps_its_end() -> None:
     def tell() -> None:
         raise ValueError("x" * 2 * LONGEST_MESSAGE + "the end")
