@@ -121,7 +121,7 @@ PAGES = {
     "calls.md": Page(),
     "managing-jobs.md": Page(),
     "middleware.md": Page(PAGER),
-    "operating.md": Page(DOWNLOAD),
+    "operating.md": Page(DOWNLOAD + "async def read_rates(): return {}\n"),
     "outbox.md": Page(ENGINE),
     "output.md": Page(MODEL),
     "putting.md": Page(),
