@@ -31,6 +31,8 @@ OWN_KEYS = 45  # of the core and of extensions
 OWN_JOB_FIELDS = 28
 OPTIONS_OF_PUT = 15
 NAMES_OF_JOBS = 50  # of `Job`, and of `JobRecord`
+SAMPLERS = 1  # which read counts again and again, and make rates of them
+WAYS_TO_IDENTIFY = 1  # signatures of what says who sent a request
 COMMANDS = 50  # of the command line; those of a group count one by one
 
 
@@ -141,6 +143,20 @@ def leaves(command: object) -> Iterator[object]:
 def test_commands_of_the_command_line_are_bounded() -> None:
     load_command()
     assert len(list(leaves(typer.main.get_command(app)))) <= COMMANDS
+
+
+def modules_with(pattern: str) -> list[Path]:
+    """Return the modules of the package that have a line like this."""
+    files = Path(aioqless.__file__).parent.rglob("*.py")
+    return [each for each in files if re.search(pattern, each.read_text("utf-8"), re.MULTILINE)]
+
+
+def test_one_module_makes_rates_and_one_type_says_who_someone_is() -> None:
+    assert len(modules_with(r"[^f] rates_between\(")) <= SAMPLERS
+    assert (
+        len(modules_with(r"^\w+: TypeAlias = Callable\[\[Request\], .*Identity"))
+        <= WAYS_TO_IDENTIFY
+    )
 
 
 @pytest.mark.parametrize("kind", [Job, JobRecord])
