@@ -189,6 +189,7 @@ async def left(story: Story) -> dict[str, Any]:
 async def test_canceled_job_leaves_nothing(story: Story, state: Step, archive: str) -> None:
     await story.configure(archive=archive, failed_history=10_000)
     await state(story)
+    await story.store.log(jid="a", message="note", now=99)
     assert {"j:a", "j:a-history", "tags", "t:x"} <= (await left(story)).keys()
     others = [jid for jid in ("first", "other") if await story.get(jid)]
     assert await story.cancel("a", *others) == ["a", *others]

@@ -33,6 +33,7 @@ async def test_failed_job_is_stored_like_by_other_qless_clients(story: Story) ->
         "state": "failed", "worker": "", "expires": "",
         "queue": "mail", "retries": "3", "remaining": "3", "time": "1." + 20 * "0",
         "failure": '{"group":"typo","message":"say \\"no\\"","when":2,"worker":"ann"}',
+        "history": "[]",
     }  # fmt: skip
     assert (await story.items("j:a-history"))[2:] in (
         ['[2,"failed",{"worker":"ann","group":"typo"},0.900000]'],

@@ -20,7 +20,7 @@ KNOWN = [
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}
 THEIRS = {
     "jid", "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries",
-    "remaining", "time", "failure",
+    "remaining", "time", "failure", "history",
     "spawned_from_jid", "scheduled", "grace",
 }  # fmt: skip
 

@@ -21,12 +21,31 @@ async def test_new_job_is_stored_like_by_other_qless_clients(story: Story) -> No
         "state": "waiting", "worker": "",
         "expires": "0", "queue": "mail", "retries": "2", "remaining": "2",
         "time": "1353000060.12345600128173828125",
+        "history": '[{"q":"mail","put":1353000060.123456}]',
     }  # fmt: skip
 
 
-async def test_history_begins_with_the_put(story: Story) -> None:
-    await story.put("a", 1.9)
-    assert await story.items("j:a-history") == ['[1,"put",{"q":"mail"},0.900000]']
+@pytest.mark.parametrize(
+    ("at", "put"),
+    [(1.9, '[1,"put",{"q":"mail"},0.900000]'), (2, '[2,"put",{"q":"mail"}]')],
+)
+async def test_put_is_in_the_hash_until_the_next_event(story: Story, at: float, put: str) -> None:
+    await story.put("a", at)
+    assert await story.items("j:a-history") == []
+    assert [(event["what"], event["when"]) for event in (await story.get("a"))["history"]] == [
+        ("put", at)
+    ]
+    assert await story.pop(3) == ["a"]
+    assert await story.items("j:a-history") == [put, '[3,"popped",{"worker":"ann"}]']
+    assert (await story.job("a"))["history"] == "[]"
+
+
+@pytest.mark.parametrize("queue", ['say "no"', "back\\slash", "grüße", "a]}b"])
+async def test_put_of_an_odd_queue_keeps_its_name(story: Story, queue: str) -> None:
+    await story.put("a", 1.5, queue=queue)
+    assert await story.pop(3, queue=queue) == ["a"]
+    put, _ = (await story.get("a"))["history"]
+    assert (put["what"], put["q"], put["when"]) == ("put", queue, 1.5)
 
 
 async def test_queue_may_be_named_by_its_whole_key(story: Story) -> None:

@@ -304,6 +304,7 @@ async def test_valid_exceptions_are_left_unchanged(story: Story, commands: Comma
 
 async def test_entries_of_a_missing_job_are_removed(story: Story) -> None:
     await put_all_states(story)
+    await story.store.log(jid="waiting", message="note", now=99)
     await story.change("DEL", "j:waiting")
     expected = {
         "entry-without-job",

@@ -14,7 +14,8 @@ function record.read(jid)
     retries = tonumber(f[6]) or constants.DEFAULT_RETRIES,
     remaining = tonumber(f[7]) or tonumber(f[6]) or constants.DEFAULT_RETRIES,
     time = tonumber(f[8]), time_text = f[8] or nil, tags = f[9], failure = f[10],
-    scheduled = tonumber(f[11]), grace = f[12], old_history = f[13], fence = f[14],
+    scheduled = tonumber(f[11]), grace = f[12], fence = f[14],
+    old_history = f[13] ~= '[]' and f[13] or nil,
     put = tonumber(f[15]), constraints = f[16],
   }
 end
@@ -30,6 +31,7 @@ function record.read_running(jid)
     retries = tonumber(f[5]) and f[5] or constants.DEFAULT_RETRIES, time = tonumber(f[6]),
     fence = f[7],
   }
+  if f[10] == '[]' then f[10] = nil end
   if f[8] or f[9] or f[10] or f[11] then
     job.scheduled, job.grace, job.old_history, job.constraints = f[8], f[9], f[10], f[11]
   end

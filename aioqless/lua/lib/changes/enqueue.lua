@@ -56,7 +56,7 @@ function enqueue.write(put, options, asked)
   local named = cjson.encode(queue)
   redis.call('PUBLISH', keys.log_channel(),
     '{"event":"put","jid":' .. cjson.encode(jid) .. ',"queue":' .. named .. '}')
-  history.append(jid, job, now, 'put', '{"q":' .. named .. '}')
+  if job then history.append(jid, job, now, 'put', '{"q":' .. named .. '}', true) end
   if job then enqueue.remove_former(job, put.worker or '', depends or {}, now, put.again) end
   if tags then tagging.attach(jid, tags, now) end
   if depends then dependency.link(jid, depends) end
@@ -74,7 +74,8 @@ function enqueue.write(put, options, asked)
     'priority', priority ~= 0 and json.number(priority) or '0',
     'tags', tags and json.texts(tags) or '[]', 'state', state,
     'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
-    'time', string.format('%.20f', now))
+    'time', string.format('%.20f', now),
+    'history', job and '[]' or history.encode_put(now, named))
   if job or next(options) then enqueue.write_options(put, options, job, asked) end
   queue_sets.register_queue(queue, now)
   if presence.has('tracked') then events.publish_tracked('put', jid) end

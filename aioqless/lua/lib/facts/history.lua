@@ -1,8 +1,11 @@
 -- history: the events of a job: `[time, what, {more}, fraction]`. The time is in whole seconds, as
 -- live clients write and read it; the fraction of a second is ours, and omitted if zero.
+-- The put of a new job is in its hash until its next event: a list takes 250 bytes. It has the form
+-- of 2012, `[{"q":queue,"put":time}]`, which live clients move to the list, too.
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
 local LATEST = 20
+local PUT = '^%[{"q":("[^"\\]*"),"put":(%d+)(%.?%d*)}%]$'
 
 -- A batch has the same event for each of its jobs.
 function history.encode(now, what, extra)
@@ -23,19 +26,39 @@ function history.encode(now, what, extra)
   return known.item
 end
 
--- `extra` is JSON or nil. `job` is the job's record, nil for a new one.
-function history.append(jid, job, now, what, extra)
-  if job and job.old_history then
-    for _, item in ipairs(history.convert_old(job.old_history)) do
-      redis.call('RPUSH', keys.history(jid), item)
-    end
-    record.delete_fields(jid, 'history')
+-- What the hash of a new job has. `queue` is JSON.
+function history.encode_put(now, queue)
+  return '[{"q":' .. queue .. ',"put":' .. string.format(now % 1 == 0 and '%d' or '%.6f', now) .. '}]'
+end
+
+-- `extra` is JSON or nil. `job` is the job's record. `clears`: the caller sets the field of the hash
+-- to an empty list.
+function history.append(jid, job, now, what, extra, clears)
+  local item, length = history.encode(now, what, extra), nil
+  if job.old_history then
+    length = history.move_old(jid, job.old_history, item)
+    if not clears then record.set_fields(jid, 'history', '[]') end
     job.old_history = nil
+  else
+    length = redis.call('RPUSH', keys.history(jid), item)
   end
-  local length = redis.call('RPUSH', keys.history(jid), history.encode(now, what, extra))
   if length > constants.JOB_HISTORY or length > 1 and presence.has('config') then
     history.trim(jid, length)
   end
+end
+
+-- Append to the list what the hash has, and a further event. Return the length of the list.
+function history.move_old(jid, old, item)
+  local queue, whole, fraction = string.match(old, PUT)
+  if queue then
+    local put = '[' .. whole .. ',"put",{"q":' .. queue .. '}'
+      .. (fraction ~= '' and ',0' .. fraction or '') .. ']'
+    return redis.call('RPUSH', keys.history(jid), put, item)
+  end
+  for _, each in ipairs(history.convert_old(old)) do
+    redis.call('RPUSH', keys.history(jid), each)
+  end
+  return redis.call('RPUSH', keys.history(jid), item)
 end
 
 -- Remove the latest event if it is of this kind.
@@ -103,7 +126,7 @@ function history.convert_old(text)
         local extra = nil
         if what == 'put' then extra = cjson.encode({q = stage.q or ''}) end
         if what == 'popped' and stage.worker then extra = cjson.encode({worker = stage.worker}) end
-        items[#items + 1] = history.encode(math.floor(tonumber(stage[what]) or 0), what, extra)
+        items[#items + 1] = history.encode(tonumber(stage[what]) or 0, what, extra)
       end
     end
   end

@@ -15,19 +15,20 @@ local BULK = 17
 local RAREST = 18
 local SET = 19
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
--- eight of ROW, and `state`, `worker`, `expires`, `time`.
-local PLAIN = 12
+-- eight of ROW, and `state`, `worker`, `expires`, `time`, `history`.
+local PLAIN = 13
 
 -- Read a job that is about to be popped, with its row. Skipping rare fields saves time.
 function job_row.read(jid)
   local key = keys.job(jid)
   local row = redis.call('HMGET', key, 'jid', 'queue', 'priority', 'retries', 'remaining', 'tags',
-    'klass', 'data', 'time')
+    'klass', 'data', 'time', 'history')
   if not row[1] then return nil end
   local time = row[EXPIRES]
   local job = {jid = jid, time = tonumber(time), time_text = time or nil, row = row}
+  if row[FENCE] ~= '[]' then job.old_history = row[FENCE] end
   if redis.call('HLEN', key) ~= PLAIN or not (time and row[2] and row[3] and row[4] and row[5]
-    and row[6] and row[7] and row[8]) then
+    and row[6] and row[7] and row[8] and row[FENCE]) then
     job_row.read_rare(job, key)
   end
   return job
@@ -35,13 +36,12 @@ end
 
 -- Read the other fields of a job. Only then does a script need the names of all.
 function job_row.read_rare(job, key)
-  local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-turn',
-    unpack(ROW, FENCE + 1))
-  job.grace, job.old_history, job.put, job.turn = rare[1], rare[2], tonumber(rare[3]), rare[4]
-  job.constraints = rare[RAREST - FENCE + 4]
-  job.has_rare = job_row.has_rare(rare, 5)
+  local rare = redis.call('HMGET', key, 'grace', 'x-put', 'x-turn', unpack(ROW, FENCE + 1))
+  job.grace, job.put, job.turn = rare[1], tonumber(rare[2]), rare[3]
+  job.constraints = rare[RAREST - FENCE + 3]
+  job.has_rare = job_row.has_rare(rare, 4)
   if not job.has_rare then return end
-  for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 4] end
+  for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 3] end
   job.row[SET] = members.find_name(job.constraints)
 end
 

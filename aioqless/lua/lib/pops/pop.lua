@@ -113,10 +113,13 @@ function pop.lock(queue, jobs, by, now)
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
     local jid, run = job.jid, string.format('%d', fence + i)
-    history.append(jid, job, now, 'popped', popped)
+    -- Without a history in the hash, its state is written twice.
+    local also, value = 'state', 'running'
+    if job.old_history then also, value = 'history', '[]' end
+    history.append(jid, job, now, 'popped', popped, true)
     stats.add('wait', queue, now, now - (job.time or now))
     redis.call('HSET', keys.job(jid), 'state', 'running', 'worker', worker, 'expires', expires,
-      'time', time, 'x-put', job.time_text or time, 'x-fence', run)
+      'time', time, 'x-put', job.time_text or time, 'x-fence', run, also, value)
     if version then record.set_fields(jid, 'x-version', run .. ' ' .. version) end
     if presence.has('tracked') then events.publish_tracked('popped', jid) end
     if job.row then job_row.keep(job, expires, run, now) end

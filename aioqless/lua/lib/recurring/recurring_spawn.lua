@@ -61,13 +61,12 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
     json.texts(tags), 'state', due > now and 'scheduled' or 'waiting',
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time',
     record.format_time(tick),
-    'spawned_from_jid', template)
+    'spawned_from_jid', template, 'history', history.encode_put(tick, cjson.encode(queue)))
   if expires_in then record.set_fields(jid, 'x-expiry', due + expires_in) end
   if encoded then
     stored_constraints.apply(jid, encoded, job_constraints.read(encoded), nil, now)
   end
   tagging.attach(jid, tags, now)
-  history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
   if due > now then
     queue_sets.add_scheduled(queue, jid, due)
   else
