@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from redis.asyncio import Redis
 
@@ -66,6 +68,11 @@ class Archived(Story):
 
     async def pop_as_qless(self, jid: str, at: float, worker: str = "ruby") -> None:
         await self.change("ZREM", "q:mail-work", jid)
+        # Other clients move the put from the hash to the list before they append to it.
+        for stage in json.loads((await self.job(jid)).get("history", "[]")):
+            put = json.dumps([int(stage["put"]), "put", {"q": stage["q"]}], separators=(",", ":"))
+            await self.change("RPUSH", f"j:{jid}-history", put)
+        await self.change("HDEL", f"j:{jid}", "history")
         await self.change(
             "HSET",
             f"j:{jid}",

@@ -99,11 +99,12 @@ STEPS: list[Step] = [
 async def test_job_always_has_the_fields_that_qless_py_reads(
     ours: Client, peer: Any, step: Step
 ) -> None:
-    """Rules 2 and 4: all required fields; `failure` is not empty, `history` is not in the hash."""
+    """Rules 2 and 4: all required fields; `failure` is not empty, `history` has puts at most."""
     await ours.queue("mail").put("Greet", {"n": 1}, jid="a", retries=2)
     await step(ours)
     fields: dict[str, str] = peer.redis.hgetall("ql:j:a")
-    assert fields.keys() >= NEEDED and "history" not in fields and fields.get("failure") != ""
+    assert fields.keys() >= NEEDED and fields.get("failure") != ""
+    assert all(stage.keys() == {"q", "put"} for stage in json.loads(fields["history"]))
     (
         float(fields["remaining"]),
         float(fields["time"]),
@@ -149,6 +150,20 @@ async def test_history_events_are_those_of_qless_py(ours: Client, peer: Any) -> 
         for items in (peer.redis.lrange(f"ql:j:{jid}-history", 0, -1) for jid in ("ours", "theirs"))
     ]
     assert shapes[0] == shapes[1]
+
+
+async def test_put_of_a_waiting_job_is_read_and_kept_by_qless_py(ours: Client, peer: Any) -> None:
+    for jid in ("a", "b", "c"):
+        await ours.queue("mail").put("Greet", jid=jid)
+    (put,) = peer.jobs["a"].history
+    assert (put["what"], put["q"]) == ("put", "mail")
+    assert time.time() - put["when"] < 60
+    assert peer.queues["mail"].pop().jid == "a"
+    assert [job.jid for job in await ours.queue("mail").pop(2)] == ["b", "c"]
+    for jid in ("a", "b", "c"):
+        record = await ours.jobs.get(jid)
+        assert record and [event["what"] for event in record.events] == ["put", "popped"]
+        assert [event["what"] for event in peer.jobs[jid].history] == ["put", "popped"]
 
 
 async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any) -> None:

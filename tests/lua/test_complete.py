@@ -35,7 +35,7 @@ async def test_completed_job_is_stored_like_by_other_qless_clients(story: Story)
     assert stored == {
         "jid": "a", "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]",
         "state": "complete", "worker": "", "expires": "0",
-        "queue": "", "retries": "3", "remaining": "3", "time": "1353000060.12345600128173828125",
+        "queue": "", "retries": "3", "remaining": "3", "time": "1353000060.123456",
         "failure": "{}", "history": "[]",
     }  # fmt: skip
     assert await story.scores("completed") == {"a": A_MOMENT}

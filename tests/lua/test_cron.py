@@ -116,8 +116,8 @@ async def test_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
         "jid": "night-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
         "state": "waiting", "worker": "",
         "expires": "0", "queue": "mail", "retries": "3", "remaining": "3",
-        "time": "7200." + 20 * "0", "spawned_from_jid": "night",
-        "history": '[{"q":"mail","put":7200}]',
+        "time": "7200." + 6 * "0", "spawned_from_jid": "night",
+        "history": '[{"q":"mail","put":7200.000000}]',
     }  # fmt: skip
     assert await story.where("night-1") == {"work": score(2, 7200)}
     assert await story.scores("x:ticks") == {"night": 93600}

@@ -31,7 +31,7 @@ async def test_failed_job_is_stored_like_by_other_qless_clients(story: Story) ->
     assert stored == {
         "jid": "a", "klass": "Greet", "data": "{}", "priority": "1", "tags": '["x"]',
         "state": "failed", "worker": "", "expires": "",
-        "queue": "mail", "retries": "3", "remaining": "3", "time": "1." + 20 * "0",
+        "queue": "mail", "retries": "3", "remaining": "3", "time": "1." + 6 * "0",
         "failure": '{"group":"typo","message":"say \\"no\\"","when":2,"worker":"ann"}',
         "history": "[]",
     }  # fmt: skip

@@ -20,7 +20,7 @@ async def test_new_job_is_stored_like_by_other_qless_clients(story: Story) -> No
         "jid": "a", "klass": "Greet", "data": '{"n": 1}', "priority": "3", "tags": '["x","y"]',
         "state": "waiting", "worker": "",
         "expires": "0", "queue": "mail", "retries": "2", "remaining": "2",
-        "time": "1353000060.12345600128173828125",
+        "time": "1353000060.123456",
         "history": '[{"q":"mail","put":1353000060.123456}]',
     }  # fmt: skip
 
@@ -66,7 +66,7 @@ async def test_numbers_are_parsed_leniently(story: Story, number: str) -> None:
     )
     stored = await story.job("a")
     assert (stored["time"], stored["priority"], stored["retries"]) == (
-        "16." + 20 * "0",
+        "16." + 6 * "0",
         "-16",
         "16",
     )

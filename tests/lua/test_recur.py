@@ -101,8 +101,8 @@ async def test_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
         "jid": "r-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
         "state": "waiting", "worker": "",
         "expires": "0", "queue": "mail", "retries": "3", "remaining": "3",
-        "time": "15." + 20 * "0", "spawned_from_jid": "r",
-        "history": '[{"q":"mail","put":15}]',
+        "time": "15." + 6 * "0", "spawned_from_jid": "r",
+        "history": '[{"q":"mail","put":15.000000}]',
     }  # fmt: skip
     assert await story.where("r-1") == {"work": score(2, 15)}
     assert (await story.scores("t:x"), await story.scores("tags")) == ({"r-1": 20}, {"x": 1})

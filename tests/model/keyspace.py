@@ -58,7 +58,7 @@ def keyspace(redis: Redis, name: str) -> dict[str, Any]:
     and reviews of what other clients have done: here they find nothing.
     """
     rows: list[list[Any]] = redis.eval(DUMP, 0, f"{name}:*")
-    return {
+    found = {
         key: _read(key.removeprefix(f"{name}:"), kind, contents)
         for key, kind, contents in rows
         if not key.startswith(
@@ -70,6 +70,20 @@ def keyspace(redis: Redis, name: str) -> dict[str, Any]:
         )
         and not (key == f"{name}:x:agenda" and _are_reviews(contents))
     }
+    for key in [key for key in found if key.startswith(f"{name}:j:")]:
+        if isinstance(found[key], dict) and (puts := _puts(found[key].pop("history", "[]"))):
+            found[f"{key}-history"] = puts + found.get(f"{key}-history", [])
+    return found
+
+
+def _puts(stages: str) -> list[list[Any]]:
+    """Return the events of a hash's history, in which there are only puts."""
+    events = []
+    for stage in json.loads(stages):
+        fraction, whole = math.modf(stage.pop("put"))
+        more = [round(fraction, 6)] if fraction >= 5e-7 else []
+        events.append([int(whole), "put", stage, *more])
+    return events
 
 
 def _are_reviews(agenda: list[str]) -> bool:
@@ -101,8 +115,8 @@ def _field(key: str, field: str, text: str) -> Any:
     family = key.partition(":")[0]
     if family == "s" or (family in NUMBERS and field in NUMBERS[family] and text != ""):
         if field == "time":
-            assert re.fullmatch(r"-?\d+\.\d{20}", text), (
-                f"{key} has a time of {text}, not one with 20 decimals"
+            assert re.fullmatch(r"-?\d+\.\d{6}", text), (
+                f"{key} has a time of {text}, not one with 6 decimals"
             )
         return float(text)
     if family in NUMBERS and field in JSON:

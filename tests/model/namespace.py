@@ -159,7 +159,7 @@ class Namespace:
         events = self.items("j", f"{jid}-history")
         whole = math.floor(time)
         event = [whole, what] if extra is None else [whole, what, extra]
-        if time - whole >= 1e-6:
+        if time - whole >= 5e-7:
             event = [whole, what, extra or {}, float(f"{time - whole:.6f}")]
         events.append(event)
         most = int(self.option("max-job-history"))

@@ -85,7 +85,7 @@ class Put(Recurring):
         if "x-on-failure" not in job:
             return
         number = int(job.get("x-failures", "0 ").split(" ")[0]) + 1
-        job["x-failures"] = f"{number} {job['time']:.20f}"
+        job["x-failures"] = f"{number} {job['time']:.6f}"
         if "x-cause" in job:
             return
         while self.exists(f"{jid}-failure-{number}"):

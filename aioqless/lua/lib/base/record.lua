@@ -70,7 +70,7 @@ function record.require_held(jid, worker, fence, read)
 end
 
 -- Seconds as live clients write the field `time`.
-function record.format_time(seconds) return string.format('%.20f', seconds) end
+function record.format_time(seconds) return string.format('%.6f', seconds) end
 
 function record.set_fields(jid, ...) redis.call('HSET', keys.job(jid), ...) end
 

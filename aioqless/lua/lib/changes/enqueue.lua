@@ -70,12 +70,12 @@ function enqueue.write(put, options, asked)
     queue_sets.add_waiting(queue, jid, turn or queue_sets.compute_last(queue, priority, now),
       found >= 2)
   end
+  local time = string.format('%.6f', now)
   redis.call('HSET', keys.job(jid), 'jid', jid, 'klass', put.klass, 'data', put.data,
     'priority', priority ~= 0 and json.number(priority) or '0',
     'tags', tags and json.texts(tags) or '[]', 'state', state,
     'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
-    'time', string.format('%.20f', now),
-    'history', job and '[]' or history.encode_put(now, named))
+    'time', time, 'history', job and '[]' or history.encode_put(time, named))
   if job or next(options) then enqueue.write_options(put, options, job, asked) end
   queue_sets.register_queue(queue, now)
   if presence.has('tracked') then events.publish_tracked('put', jid) end

@@ -5,7 +5,7 @@
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
 local LATEST = 20
-local PUT = '^%[{"q":("[^"\\]*"),"put":(%d+)(%.?%d*)}%]$'
+local PUT = '^%[{"q":("[^"\\]*"),"put":(%d+)(%.%d+)}%]$'
 
 -- A batch has the same event for each of its jobs.
 function history.encode(now, what, extra)
@@ -13,52 +13,46 @@ function history.encode(now, what, extra)
   call.texts = texts
   local known = texts[what]
   if not known or known.now ~= now or known.extra ~= extra then
-    local whole = math.floor(now)
-    local item = '[' .. string.format('%d', whole) .. ',' .. cjson.encode(what)
-    if now - whole >= 1e-6 then
-      item = item .. ',' .. (extra or '{}') .. string.format(',%.6f]', now - whole)
-    else
-      item = item .. (extra and ',' .. extra .. ']' or ']')
-    end
-    known = {now = now, extra = extra, item = item}
+    local whole, more = math.floor(now), extra
+    if now - whole >= 5e-7 then more = (extra or '{}') .. string.format(',%.6f', now - whole) end
+    known = {now = now, extra = extra, item = '[' .. string.format('%d', whole) .. ','
+      .. cjson.encode(what) .. (more and ',' .. more or '') .. ']'}
     texts[what] = known
   end
   return known.item
 end
 
--- What the hash of a new job has. `queue` is JSON.
-function history.encode_put(now, queue)
-  return '[{"q":' .. queue .. ',"put":' .. string.format(now % 1 == 0 and '%d' or '%.6f', now) .. '}]'
+-- What the hash of a new job has. `queue` is JSON, `time` the text of a time.
+function history.encode_put(time, queue)
+  return '[{"q":' .. queue .. ',"put":' .. time .. '}]'
 end
 
 -- `extra` is JSON or nil. `job` is the job's record. `clears`: the caller sets the field of the hash
 -- to an empty list.
 function history.append(jid, job, now, what, extra, clears)
-  local item, length = history.encode(now, what, extra), nil
-  if job.old_history then
-    length = history.move_old(jid, job.old_history, item)
+  local list, item, length = keys.history(jid), history.encode(now, what, extra)
+  local old = job.old_history
+  if old then
+    local put = history.read_put(old)
+    if put then
+      length = redis.call('RPUSH', list, put, item)
+    else
+      for _, each in ipairs(history.convert_old(old)) do redis.call('RPUSH', list, each) end
+    end
     if not clears then record.set_fields(jid, 'history', '[]') end
     job.old_history = nil
-  else
-    length = redis.call('RPUSH', keys.history(jid), item)
   end
+  length = length or redis.call('RPUSH', list, item)
   if length > constants.JOB_HISTORY or length > 1 and presence.has('config') then
-    history.trim(jid, length)
+    history.trim(list, length)
   end
 end
 
--- Append to the list what the hash has, and a further event. Return the length of the list.
-function history.move_old(jid, old, item)
+-- The put that the hash of a job has, as an event; nil if it has more.
+function history.read_put(old)
   local queue, whole, fraction = string.match(old, PUT)
-  if queue then
-    local put = '[' .. whole .. ',"put",{"q":' .. queue .. '}'
-      .. (fraction ~= '' and ',0' .. fraction or '') .. ']'
-    return redis.call('RPUSH', keys.history(jid), put, item)
-  end
-  for _, each in ipairs(history.convert_old(old)) do
-    redis.call('RPUSH', keys.history(jid), each)
-  end
-  return redis.call('RPUSH', keys.history(jid), item)
+  return queue and '[' .. whole .. ',"put",{"q":' .. queue .. '}'
+    .. (fraction ~= '.000000' and ',0' .. fraction or '') .. ']'
 end
 
 -- Remove the latest event if it is of this kind.
@@ -68,16 +62,12 @@ function history.remove_last(jid, what)
 end
 
 -- Keep the first event and the latest ones; 0 or less: all.
-function history.trim(jid, length)
+function history.trim(list, length)
   local most = config.common('max-job-history')
-  if most <= 0 or length <= most then return end
-  if most == 1 then
-    redis.call('LTRIM', keys.history(jid), -1, -1)
-  else
-    local first = redis.call('LINDEX', keys.history(jid), 0)
-    redis.call('LTRIM', keys.history(jid), -(most - 1), -1)
-    redis.call('LPUSH', keys.history(jid), first)
-  end
+  if length <= most or most <= 0 then return end
+  local first = most > 1 and redis.call('LINDEX', list, 0)
+  redis.call('LTRIM', list, -math.max(1, most - 1), -1)
+  if first then redis.call('LPUSH', list, first) end
 end
 
 -- When an event happened, by its parsed item.
@@ -123,9 +113,8 @@ function history.convert_old(text)
   for _, stage in ipairs(json.parse_list(text)) do
     for _, what in ipairs(STAGE_EVENTS) do
       if stage[what] then
-        local extra = nil
-        if what == 'put' then extra = cjson.encode({q = stage.q or ''}) end
-        if what == 'popped' and stage.worker then extra = cjson.encode({worker = stage.worker}) end
+        local extra = what == 'put' and cjson.encode({q = stage.q or ''})
+          or what == 'popped' and stage.worker and cjson.encode({worker = stage.worker})
         items[#items + 1] = history.encode(tonumber(stage[what]) or 0, what, extra)
       end
     end

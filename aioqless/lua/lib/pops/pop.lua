@@ -107,7 +107,7 @@ function pop.lock(queue, jobs, by, now)
   local fence = redis.call('INCRBY', keys.fence(), #jobs) - #jobs
   local expires_at = locks.compute_expiry(queue, now)
   local expires = string.format(expires_at % 1 == 0 and '%d' or '%.17g', expires_at)
-  local time = string.format('%.20f', now)
+  local time = string.format('%.6f', now)
   local popped = '{"worker":' .. cjson.encode(worker) .. '}'
   local version = by.version and archive.is_on() and by.version
   local jids, locked = {}, {}

@@ -57,11 +57,12 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
   if not jid then return nil end
   local due = tick + recurring_spawn.compute_delay(jid, tonumber(jitter) or 0)
   local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parse_texts(f[4])
+  local time = record.format_time(tick)
   record.set_fields(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags',
     json.texts(tags), 'state', due > now and 'scheduled' or 'waiting',
-    'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time',
-    record.format_time(tick),
-    'spawned_from_jid', template, 'history', history.encode_put(tick, cjson.encode(queue)))
+    'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries,
+    'time', time, 'spawned_from_jid', template,
+    'history', history.encode_put(time, cjson.encode(queue)))
   if expires_in then record.set_fields(jid, 'x-expiry', due + expires_in) end
   if encoded then
     stored_constraints.apply(jid, encoded, job_constraints.read(encoded), nil, now)
