@@ -27,8 +27,8 @@ function history.encode_put(time, queue)
   return '[{"q":' .. queue .. ',"put":' .. time .. '}]'
 end
 
--- `extra` is JSON or nil. `job` is the job's record. `clears`: the caller sets the field of the hash
--- to an empty list.
+-- `extra` is JSON or nil. `job` is the job's record. `clears`: the caller sets the hash's field to
+-- an empty list.
 function history.append(jid, job, now, what, extra, clears)
   local list, item, length = keys.history(jid), history.encode(now, what, extra)
   local old = job.old_history
