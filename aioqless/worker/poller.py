@@ -187,7 +187,6 @@ class Poller:
         except NOT_NOW:
             self._patterns_due = 0.0
             raise
-        self._outage.record_success()
         self.subscriptions.set_known(queues)
 
     def _order(self, now: float) -> str:
@@ -201,10 +200,12 @@ class Poller:
     async def _look(self, batch: Sequence[PopManyRow]) -> Popped | None:
         """Return what a pop would bring if that is nothing; None: it may bring jobs.
 
-        An idle worker looks, since that takes a few commands however many queues there are.
+        An idle worker looks, since that takes a few commands however many queues there are. A look
+        ends no outage: a Redis that is read-only, or full, answers it, too.
         """
         due = await self._store.ready(queues=[row["queue"] for row in batch])
-        self._outage.record_success(permitted=True)
+        if self._outage.reached:
+            self._outage.record_success(permitted=True)
         return None if due == "0" else Popped([], due=float(due or 0))
 
     async def _pop(self) -> Popped | None:
@@ -229,7 +230,8 @@ class Poller:
                     batch = self.subscriptions.next_batch(queues)
                     if not (batch or attempt.unanswered):
                         return NOTHING
-                    may_look = time.monotonic() < self._pop_due and not attempt.unanswered
+                    may_look = self._outage.reached and time.monotonic() < self._pop_due
+                    may_look = may_look and not attempt.unanswered
                     if may_look and (nothing := await self._look(batch)):
                         return nothing
                     order = self._order(time.monotonic())
