@@ -152,7 +152,7 @@ async def _note_memory(client: Client, now: float, seconds: float) -> None:
     facts: dict[str, Any] = {
         "host": "shop",
         "pid": 77,
-        "version": "v42",
+        "version": "v41" if seconds > DEPLOYED else "v42",
         "slots": 10,
         "started": now - seconds,
     }

@@ -45,6 +45,21 @@ async def test_limits_and_jitter_are_put_and_listed(client: Client, cli: Aioqles
     assert refused.code == 2 and "'tomorrow' must be a time" in refused.err
 
 
+async def test_another_schedule_leaves_data_and_time_zone(client: Client, cli: Aioqless) -> None:
+    data = {"to": ["ada"]}
+    await client.queue("mail").recur(
+        "Digest", data, cron="0 3 * * *", timezone="Asia/Tokyo", jid="digest"
+    )
+    put = ("recur", "put", "mail", "Digest", "--jid", "digest")
+    assert (await cli(*put, "--cron", "30 4 * * *")).code == 0
+    changed = await client.recurring.get("digest")
+    assert changed and (changed.cron, changed.timezone) == ("30 4 * * *", "Asia/Tokyo")
+    assert changed.data == data
+    assert (await cli(*put, "null", "--cron", "@daily", "--timezone", "UTC")).code == 0
+    changed = await client.recurring.get("digest")
+    assert changed and changed.data is None and changed.timezone == "UTC"
+
+
 async def test_recurring_job_is_paused_resumed_run_and_canceled(
     client: Client, cli: Aioqless
 ) -> None:

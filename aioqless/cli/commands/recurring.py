@@ -10,7 +10,7 @@ import typer
 
 from aioqless.cli.app import Act, App, Section, app
 from aioqless.cli.json_input import read_data, validate_json
-from aioqless.cli.options import Data, Json, QueueName, Yes
+from aioqless.cli.options import Json, QueueName, Yes
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.cli.presentation.printing import print_json, print_table
 from aioqless.cli.presentation.prompts import confirm
@@ -102,12 +102,20 @@ def _job_fields(job: RecurringJob) -> dict[str, object]:
 def put(
     queue: QueueName,
     klass: Annotated[str, typer.Argument(metavar="KLASS")],
-    data: Data = "null",
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="JSON; - reads standard input, @FILE reads a file. Default: as before, else null.",
+        ),
+    ] = None,
     *,
     jid: Annotated[str, typer.Option(help="Its name; an existing recurring job is changed.")],
     every: Annotated[float | None, typer.Option(help="Interval in seconds.")] = None,
     cron: Cron = None,
-    timezone: Annotated[str | None, typer.Option(help="Of --cron; default: UTC.")] = None,
+    timezone: Annotated[
+        str | None, typer.Option(help="Of --cron; default: as before, else UTC.")
+    ] = None,
     until: Annotated[
         str | None, typer.Option(help="When it ends, such as 2030-01-31T12:00+01:00.")
     ] = None,
@@ -121,7 +129,7 @@ def put(
     """Create a recurring job, or change the one with this jid; print its jid."""
     if (every is None) == (cron is None):
         raise typer.BadParameter("choose one: --every or --cron")
-    body = validate_json(read_data(data))
+    body = None if data is None else validate_json(read_data(data))
     options: RecurOptions = {
         "jid": jid,
         "timezone": timezone,
@@ -135,7 +143,11 @@ def put(
         options["cron"] = cron
 
     async def act(client: Client) -> None:
-        print((await client.queue(queue).recur(klass, body, **options)).jid)
+        before = await client.recurring.get(jid)
+        if before and cron is not None and timezone is None:
+            options["timezone"] = before.timezone
+        kept = before.data if before and data is None else body
+        print((await client.queue(queue).recur(klass, kept, **options)).jid)
 
     return act
 

@@ -54,6 +54,10 @@ class Text(msgspec.Struct, frozen=True):
         return "*" * self.open_start + body + "*" * self.open_end
 
 
+# The dashboard calls a state by another name.
+_CANONICAL = {("state", Text("blocked")): Text("depends")}
+
+
 class Condition(msgspec.Struct, frozen=True):
     """A word of a filter: a job must have one of the values or, if negated, none of them."""
 
@@ -179,7 +183,9 @@ def _make_condition(word: re.Match[str]) -> Condition:
         raise ValueError(
             f"{given!r}: only age and run are compared with < and >; quote a value that has them"
         )
-    return Condition(key, values, bool(word[1]))
+    return Condition(
+        key, tuple(_CANONICAL.get((key, each), each) for each in values), bool(word[1])
+    )
 
 
 def _make_text(value: str) -> Text:
@@ -206,6 +212,8 @@ def _rank(key: str) -> float:
 
 
 def _check_state(value: Text) -> None:
+    if ("state", value) in _CANONICAL:
+        return
     if value.text not in STATES or value.open_start or value.open_end:
         raise ValueError(f"unknown state {value.text!r}: it is one of {', '.join(STATES)}")
 

@@ -168,3 +168,18 @@ async def test_exact_times_are_local_with_javascript_and_utc_without(
         stamp = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
         text = rf"^(now|.* ago), {stamp} GMT\+9$" if script else rf"^{stamp} UTC$"
         await expect(shown).to_have_text(re.compile(text))
+
+
+async def test_boxes_of_a_graph_have_the_end_of_a_jid_which_differs(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    queue = client.queue("mail")
+    first, second = [
+        await queue.put("Page", {}, jid=f"report-of-the-week-{number}") for number in (6, 7)
+    ]
+    jid = await queue.put("Report", {}, depends=[first, second])
+    graph = (await http.get(f"/job?jid={jid}")).text.partition('class="graph"')[2]
+    assert sorted(re.findall(r">waiting · ([^<]+)<", graph)) == [
+        "report…-week-6",
+        "report…-week-7",
+    ]

@@ -99,6 +99,11 @@ def test_malformed_word_is_refused_with_what_is_possible(text: str, message: str
         JobFilter.parse(text)
 
 
+def test_blocked_is_another_name_of_depends() -> None:
+    assert JobFilter.parse("-state:failed,blocked") == JobFilter.parse("-state:failed,depends")
+    assert str(JobFilter.parse("data.state:blocked")) == "data.state:blocked"
+
+
 def test_reserved_names_in_the_data_are_reached_by_a_prefix() -> None:
     (condition,) = JobFilter.parse("data.state:open").conditions
     assert (condition.path, str(condition)) == ("state", "data.state:open")

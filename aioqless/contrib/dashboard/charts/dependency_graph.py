@@ -93,7 +93,7 @@ def _box(node: Node, x: float, y: float, link: Callable[..., str], is_subject: b
         t2=y + 34,
         name=_truncate(plain(klass), MAX_NAME),
         shown=state,
-        short=_truncate(plain(node.jid), MAX_LINE - len(state)),
+        short=_shorten(plain(node.jid), MAX_LINE - len(state)),
     )
     if not node.jid:
         return box
@@ -120,3 +120,11 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], kind: str) -> M
         '<path class="{5}" d="M{0:.0f} {1:.0f}C{4:.0f} {1:.0f} {4:.0f} {3:.0f} {2:.0f} {3:.0f}" '
         'marker-end="url(#head)"/>'
     ).format(x1, y1, x2, y2, bend, kind)
+
+
+def _shorten(jid: str, most: int) -> str:
+    """Return the beginning and the end of a jid: those of a workflow differ at the end."""
+    if len(jid) <= most:
+        return jid
+    begin = max(0, most - 1) // 2
+    return f"{jid[:begin]}…{jid[len(jid) - max(0, most - 1 - begin) :]}"
