@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 
 from aioqless import Client
 from aioqless.contrib.django.backend import Backend
@@ -21,38 +18,17 @@ RunTasks: TypeAlias = Callable[[], None]
 
 
 @pytest.fixture
-def aioqless_run_tasks(aioqless_url: str) -> Iterator[RunTasks]:
+def aioqless_run_tasks(aioqless_redis: str) -> RunTasks:  # noqa: ARG001  # for its effect
     """Run all tasks that are ready, and those that they make ready; not on an event loop.
 
-    The backends of TASKS use the tests' own Redis, in which the keys of their namespaces are
-    deleted first.
+    Every client of the test uses the tests' Redis, which is empty at first, as with
+    `aioqless_redis`: those of TASKS, and all others.
     """
-    backends = [each for each in task_backends.all() if isinstance(each, Backend)]
-    tasks: dict[str, Any] = copy.deepcopy(settings.TASKS)
-    for backend in backends:
-        tasks[backend.alias].setdefault("OPTIONS", {})["url"] = aioqless_url
-    with override_settings(TASKS=tasks):
-        ours = [_backend(each.alias) for each in backends]
-        for backend in ours:
-            backend.settings.client().call(_delete_keys)
-        yield lambda: asyncio.run(_run_all(ours))
-        for backend in ours:
-            backend.settings.client().close()
+    return lambda: asyncio.run(_run_all())
 
 
-def _backend(alias: str) -> Backend:
-    backend = task_backends[alias]
-    assert isinstance(backend, Backend)
-    return backend
-
-
-async def _delete_keys(client: Client) -> None:
-    async for key in client.redis.scan_iter(f"{client.namespace}:*", count=1000):
-        await client.redis.delete(key)
-
-
-async def _run_all(backends: list[Backend]) -> None:
-    for backend in backends:
+async def _run_all() -> None:
+    for backend in [each for each in task_backends.all() if isinstance(each, Backend)]:
         url, namespace = backend.settings.url, backend.settings.namespace
         async with Client(url, namespace=namespace) as client:
             sources = worker_sources(backend, relay=False)
