@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unittest
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from redis import Redis, UsernamePasswordCredentialProvider
 
 from aioqless import AioqlessError, Client, Durability, Job, SyncClient, job
 from aioqless.contrib.partitions import PartitionedClient
-from aioqless.testing import drain, isolate, server
+from aioqless.testing import RedisTestMixin, drain, isolate, server
 
 OTHER = "AIOQLESS_TEST_OTHER_REDIS"
 elsewhere = SyncClient(os.environ.get(OTHER, "redis://localhost:1"))
@@ -157,6 +158,22 @@ def test_wrong_list_of_allowed_urls_is_refused(
     with pytest.raises(ValueError, match="AIOQLESS_TESTS_ALLOW"), isolate(aioqless_url):
         raise AssertionError
     assert "AIOQLESS_TESTS_URL" not in os.environ
+
+
+def test_mixin_isolates_tests_of_unittest(developers: Redis, redis_url: str) -> None:
+    class Tests(RedisTestMixin, unittest.IsolatedAsyncioTestCase):
+        async def test_client(self) -> None:
+            async with Client(redis_url) as client:
+                assert client.url == self.aioqless_url
+                await client.put(greet.data())
+                assert await client.queue("default").length() == 1
+
+        test_client_again = test_client
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Tests).run(result)
+    assert (result.testsRun, result.errors, result.failures) == (2, [], [])
+    assert developers.dbsize() == 0
 
 
 async def test_inner_block_ends_before_the_outer_one(aioqless_url: str, another_url: str) -> None:

@@ -13,7 +13,8 @@ connections.py     closes database connections after each run
 outbox.py          puts jobs when a transaction commits: `outbox.put`, and the relay
 models.py          the outbox' table, and the queues of the admin
 admin.py           lists queues and the outbox
-fixtures.py        a fixture for pytest that runs the tasks of a test
+testing.py         runs the tasks of a test; a mixin for Django's test cases
+fixtures.py        a fixture for pytest
 management/        the command aioqless_worker
 """
 

@@ -80,6 +80,28 @@ def pay_natively(job: Job[Any], number: int) -> None:
     Order.objects.filter(number=number).update(paid=True)
 
 
+def mark_paid(database: str, number: int) -> int:
+    order = Order.objects.using(database).get(number=number)
+    order.paid = True
+    order.save()
+    return order.number
+
+
+@task
+def pay_in(database: str, number: int) -> int:
+    return mark_paid(database, number)
+
+
+@task
+async def apay_in(database: str, number: int) -> int:
+    return await sync_to_async(mark_paid)(database, number)
+
+
+@job(klass="shop.PayIn")
+def pay_natively_in(job: Job[Any], database: str, number: int) -> int:
+    return mark_paid(database, number)
+
+
 @job(klass="shop.Pack", queue="packing")
 def pack(job: Job[Any]) -> None:
     """Run in a queue that is not among QUEUES."""
