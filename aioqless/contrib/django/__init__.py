@@ -4,6 +4,7 @@ Needs `aioqless[django]`, and `aioqless.contrib.django` in INSTALLED_APPS.
 
 apps.py            the application
 backend.py         Backend: what TASKS names; puts tasks and returns their results
+immediate.py       ImmediateBackend: runs tasks when they are enqueued
 options.py         the backend's OPTIONS
 task_framework.py  the names of Django 6's `django.tasks`, or of the package django-tasks
 task.py            Task, with options of aioqless, and the registry of all tasks
@@ -22,6 +23,7 @@ from aioqless.errors import require_extra
 
 with require_extra("django"):
     from aioqless.contrib.django.backend import Backend
+    from aioqless.contrib.django.immediate import ImmediateBackend
     from aioqless.contrib.django.task import Task
 
-__all__ = ["Backend", "Task"]
+__all__ = ["Backend", "ImmediateBackend", "Task"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, cast
@@ -19,15 +18,13 @@ from aioqless.client import job_data
 from aioqless.client.new_job import encode_job
 from aioqless.client.put_options import PutOptions
 from aioqless.contrib.django.options import BackendOptions
-from aioqless.contrib.django.results import read_result, set_fields
+from aioqless.contrib.django.results import new_result, read_result, set_fields
 from aioqless.contrib.django.task import Task, import_task_modules
 from aioqless.contrib.django.task_framework import (
     FRAMEWORK_APP,
     AnyResult,
     AnyTask,
     BaseTaskBackend,
-    TaskResult,
-    TaskResultStatus,
     task_backends,
     task_enqueued,
 )
@@ -65,20 +62,7 @@ class Backend(BaseTaskBackend):
             TypeError: The arguments aren't JSON.
         """
         self.validate_task(task)
-        result: AnyResult = TaskResult(
-            task=task,
-            id=secrets.token_hex(16),
-            status=TaskResultStatus.READY,
-            enqueued_at=None,
-            started_at=None,
-            finished_at=None,
-            last_attempted_at=None,
-            args=list(args),
-            kwargs=kwargs,
-            backend=self.alias,
-            errors=[],
-            worker_ids=[],
-        )
+        result = new_result(task, args, kwargs, self.alias)
         using = self.settings.database
         match self.settings.enqueue:
             case "outbox":

@@ -19,11 +19,12 @@ from aioqless import AioqlessError, Client, Handler, Inject, Job, job, middlewar
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.connections import own_connections, with_connections
-from aioqless.contrib.django.options import RESULT_TTL
+from aioqless.contrib.django.options import RESULT_TTL, BackendOptions
 from aioqless.contrib.django.results import read_result, result_of, set_fields
 from aioqless.contrib.django.task import Task, declared_tasks, import_task_modules
 from aioqless.contrib.django.task_framework import (
     AnyResult,
+    BaseTaskBackend,
     TaskContext,
     TaskResultDoesNotExist,
     TaskResultStatus,
@@ -71,7 +72,7 @@ def worker_sources(
     ]
     found: list[Source] = [each for each in sources if each is not None]
     handlers: list[Source] = [
-        *(make_handler(task, backend) for task in declared_tasks.values()),
+        *(make_handler(task, backend.settings, type(backend)) for task in declared_tasks.values()),
         *map(with_connections, declared(Handler, found)),
     ]
     if not handlers:
@@ -89,14 +90,21 @@ def worker_sources(
     ]
 
 
-def make_handler(task: Task, backend: Backend) -> Handler[...]:
+def make_handler(
+    task: Task, settings: BackendOptions, sender: type[BaseTaskBackend]
+) -> Handler[...]:
     """Return the handler of a task's jobs.
+
+    Args:
+        task: The task.
+        settings: The options of its backend.
+        sender: The class of its backend, which sends the signals.
 
     Raises:
         ImproperlyConfigured: Its job options are wrong.
     """
     options: JobOptions = {"result_ttl": RESULT_TTL}
-    options.update(backend.settings.job_options)
+    options.update(settings.job_options)
     options.update(task.job_options)
     options["klass"] = task.module_path
     options["queue"], options["priority"] = task.queue_name, -task.priority  # of a schedule
@@ -106,12 +114,12 @@ def make_handler(task: Task, backend: Backend) -> Handler[...]:
             "the loop if they are coroutines"
         )
     try:
-        return with_connections(job(**options)(_function_of(task, type(backend))))
+        return with_connections(job(**options)(_function_of(task, sender)))
     except (TypeError, ValueError) as error:
         raise ImproperlyConfigured(f"job_options of {task.module_path}: {error}") from None
 
 
-def _function_of(task: Task, sender: type[Backend]) -> Any:
+def _function_of(task: Task, sender: type[BaseTaskBackend]) -> Any:
     """Return the function that runs a task: a coroutine function if the task is one."""
 
     def arguments(result: AnyResult, args: list[Any]) -> list[Any]:
