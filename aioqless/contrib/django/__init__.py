@@ -8,6 +8,7 @@ immediate.py       ImmediateBackend: runs tasks when they are enqueued
 options.py         the backend's OPTIONS
 task_framework.py  the names of Django 6's `django.tasks`, or of the package django-tasks
 task.py            Task, with options of aioqless, and the registry of all tasks
+arguments.py       checks the arguments of tasks
 results.py         the result of a task, from its job
 handlers.py        the handlers of tasks, and what a worker calls before and after them
 connections.py     closes database connections after each run
@@ -16,7 +17,7 @@ models.py          the outbox' table, and the queues of the admin
 admin.py           lists queues and the outbox
 testing.py         runs the tasks of a test; a mixin for Django's test cases
 fixtures.py        a fixture for pytest
-management/        the command aioqless_worker
+management/        the commands aioqless_worker and aioqless
 """
 
 from aioqless.errors import require_extra

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.asyncio import async_unsafe
 
 from aioqless import Fail, Handler, Retry, Snooze, Throttled
+from aioqless.contrib.django.arguments import check_arguments
 from aioqless.contrib.django.backend import ASYNC_HINT
 from aioqless.contrib.django.handlers import make_handler
 from aioqless.contrib.django.options import BackendOptions
@@ -37,9 +38,9 @@ class ImmediateBackend(BaseTaskBackend):
     """Runs tasks without Redis: `"BACKEND": "aioqless.contrib.django.ImmediateBackend"`.
 
     A task runs at once, on the thread that enqueues it, so that it sees that thread's transaction.
-    One with `run_after` does, too, and one that is retried runs again at once. It takes the OPTIONS
-    of `Backend`, and `job_options` of tasks: `retries`, `retry_on` and `dont_retry_on` have an
-    effect. Its results are those of Django's own `ImmediateBackend`.
+    One with `run_after` or a delay does, too, and one that is retried runs again at once. It takes
+    the OPTIONS of `Backend`, and `job_options` of tasks: `retries`, `retry_on` and `dont_retry_on`
+    have an effect. Its results are those of Django's own `ImmediateBackend`.
     """
 
     task_class = Task  # type: ignore[assignment]  # ours has no type parameters, as Django 6's
@@ -58,12 +59,13 @@ class ImmediateBackend(BaseTaskBackend):
 
         Raises:
             ImproperlyConfigured: Its job options are wrong.
-            TypeError: The arguments aren't JSON.
+            TypeError: The arguments aren't JSON, or the function doesn't take them.
         """
         self.validate_task(task)
         assert isinstance(task, Task)
         handler = make_handler(task, self.settings, type(self))
         result = new_result(task, args, kwargs, self.alias)
+        check_arguments(task, result.args, result.kwargs)
         set_fields(result, enqueued_at=timezone.now())
         task_enqueued.send(type(self), task_result=result)
         retries = handler.put_defaults.get("retries", constant("DEFAULT_RETRIES"))
