@@ -357,7 +357,8 @@ def _encode_step(kind: str, value: object) -> str:
 def _encode_cause(failure: Failure | None) -> dict[str, str] | None:
     if failure is None:
         return None
-    return asdict(replace(failure, data=job_data.encode(failure.data).decode()))
+    stored = asdict(replace(failure, data=job_data.encode(failure.data).decode()))
+    return {**stored, "message": failure.traceback}
 
 
 def _stored(outcome: Outcome | None, job: Job) -> Outcome | None:

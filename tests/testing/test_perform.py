@@ -207,7 +207,7 @@ async def test_job_without_retries_left_fails_as_with_a_worker(aioqless_client: 
             outcome = (await perform(last_run.data(end=end))).outcome
             assert isinstance(outcome, RunFailed), end
             assert failure is not None
-            assert (outcome.group, outcome.message) == (failure.group, failure.message)
+            assert (outcome.group, outcome.message) == (failure.group, failure.traceback)
 
 
 @pytest.mark.parametrize("retries", [0, 2])

@@ -15,7 +15,17 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 
-from aioqless import AioqlessError, Client, Handler, Inject, Job, job, middleware, on_finish
+from aioqless import (
+    AioqlessError,
+    Client,
+    Handler,
+    Inject,
+    Job,
+    JobFailed,
+    job,
+    middleware,
+    on_finish,
+)
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.connections import own_connections, with_connections
@@ -170,16 +180,19 @@ def _around_tasks(backend: Backend) -> list[Source]:
             raise
 
     @on_finish(*ENDS)
-    async def report(job: Job[Any], end: str, client: Client = Inject, **_: Any) -> None:
+    async def report(job: Job[Any], end: str, client: Client = Inject, **fields: Any) -> None:
         error = errors.pop((job.jid, job.fence), None)
         if job.klass not in declared_tasks or end not in ("job.completed", "job.failed"):
             return
         with suppress(TaskResultDoesNotExist):
             result = await read_result(client, job.jid, backend.alias)
             async with own_connections():
-                if error is None or result.status != TaskResultStatus.FAILED:
+                if result.status != TaskResultStatus.FAILED:
                     await task_finished.asend(type(backend), task_result=result)
                     return
+                if error is None:  # as after a timeout
+                    reason = result.errors[0].traceback if result.errors else "it has failed"
+                    error = JobFailed(job.jid, str(fields.get("group", "")), reason)
                 try:  # Django's receiver logs the exception that is handled
                     raise error
                 except type(error):  # which a thread is given, unlike the tasks of `asend`

@@ -143,7 +143,9 @@ def _task_of(job: Job[Any] | JobRecord, task: AnyTask, queue: str) -> AnyTask:
 
 
 def _error_of(failure: FailureReason) -> TaskError:
-    return TaskError(exception_class_path=_error_path(failure.message), traceback=failure.message)
+    return TaskError(
+        exception_class_path=_error_path(failure.traceback), traceback=failure.traceback
+    )
 
 
 def _error_path(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -62,6 +63,11 @@ def fail_twice() -> int:
     if len(calls) < 3:
         raise ConnectionError("away")
     return len(calls)
+
+
+@task
+def exit_with(code: int) -> None:
+    sys.exit(code)
 
 
 @task
