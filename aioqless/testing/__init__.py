@@ -1,6 +1,6 @@
 """Test handlers and what they put.
 
-perform.py         perform, perform_bulk   one handler, without Redis
+perform.py         perform        one handler, without Redis
 memory_client.py   MemoryClient   keeps what is put, without Redis
 put_jobs.py        put_jobs       what was put
 drain.py           drain          all ready jobs of a namespace, by a real worker on a real Redis
@@ -18,7 +18,7 @@ from aioqless.testing.drain import drain
 from aioqless.testing.event_recorder import EventRecorder, record_events
 from aioqless.testing.isolation import isolate
 from aioqless.testing.memory_client import MemoryClient, PutJob
-from aioqless.testing.perform import Performed, perform, perform_bulk
+from aioqless.testing.perform import Performed, perform, perform_bulk, perform_sync
 from aioqless.testing.put_jobs import put_jobs
 from aioqless.testing.server import server
 from aioqless.testing.unittest_mixin import RedisTestMixin
@@ -39,6 +39,7 @@ __all__ = [
     "isolate",
     "perform",
     "perform_bulk",
+    "perform_sync",
     "put_jobs",
     "record_events",
     "server",

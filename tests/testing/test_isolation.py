@@ -53,7 +53,10 @@ async def test_clients_of_any_url_use_the_redis_of_the_tests(
             await client.put(greet.data())
             assert await client.redis.dbsize() > 0
             assert await client.queue("default").length() == 2
-        async with PartitionedClient(redis_url, partitions=2, namespace="parts") as client:
+        login = UsernamePasswordCredentialProvider("app", "secret")
+        async with PartitionedClient(
+            redis_url, partitions=2, namespace="parts", credentials=login
+        ) as client:
             await client.put(greet.data())
     assert developers.dbsize() == 0
     async with early as client:

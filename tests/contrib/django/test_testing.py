@@ -12,7 +12,7 @@ from django.test import TestCase, TransactionTestCase, override_settings
 from aioqless import AioqlessError, SyncClient, chain
 from aioqless.contrib.django.task_framework import AnyResult, TaskResultStatus
 from aioqless.contrib.django.testing import TaskTestMixin, perform
-from aioqless.testing import PutJob, RedisTestMixin, put_jobs
+from aioqless.testing import PutJob, RedisTestMixin, perform_sync, put_jobs
 from tests.contrib.django.shop import tasks
 from tests.contrib.django.shop.models import Order
 
@@ -77,6 +77,8 @@ class TransactionSteps(Steps):
     def test_handler_that_is_performed_sees_rows_of_the_test(self) -> None:
         ended = async_to_sync(perform)(tasks.pay_natively_in.data(self.database, 2))
         assert (ended.result, self.paid()) == (2, [2])
+        ended = perform_sync(tasks.pay_natively_in.data(self.database, 3))
+        assert (ended.result, self.paid()) == (3, [2, 3])
 
     async def test_handler_that_is_awaited_sees_rows_of_the_test(self) -> None:
         ended = await perform(tasks.pay_natively_in.data(self.database, 2))
