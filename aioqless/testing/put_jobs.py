@@ -64,7 +64,9 @@ async def _read(client: Client) -> list[PutJob]:
     async for page in client.jobs.filter("", count=JOBS_PER_CALL):
         summaries = {each.jid: each for each in await client.jobs.summaries(*page.jids)}
         for record in await client.jobs.multiget(*page.jids):
-            found.append((record.events[0]["when"], _put_job(record, summaries[record.jid])))
+            summary = summaries[record.jid]
+            put = record.events[0]["when"] if record.events else summary.time
+            found.append((put, _put_job(record, summary)))
     return [put for _, put in sorted(found, key=lambda each: each[0])]
 
 

@@ -59,6 +59,8 @@ class Steps(TaskTestMixin):
         queues.put_flow(chain(*steps))
         self.run_tasks()
         assert self.paid() == [0, 1, 2, 3]
+        klasses = [tasks.pay_in.module_path, tasks.apay_in.module_path, "shop.PayIn", "shop.PayIn"]
+        assert [put.klass for put in put_jobs(queues)] == klasses  # complete ones, too
         for result in results:
             result.refresh()
             assert result.status == TaskResultStatus.SUCCESSFUL
