@@ -154,8 +154,8 @@ class Backend(BaseTaskBackend):
         if task.run_after is not None:
             aware = timezone.is_aware(task.run_after)  # it isn't with USE_TZ = False
             options["at"] = task.run_after if aware else timezone.make_aware(task.run_after)
-        if isinstance(task, Task) and task.delay is not None:
-            options["delay"] = task.delay
+        if isinstance(task, Task) and task.put_delay is not None:
+            options["delay"] = task.put_delay
         return NewJob(task.module_path, {"args": result.args, "kwargs": result.kwargs}, **options)
 
 

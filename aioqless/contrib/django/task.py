@@ -12,6 +12,7 @@ from django.utils.module_loading import autodiscover_modules
 from aioqless import validation
 from aioqless.contrib.django.task_framework import AnyTask
 from aioqless.handlers import JobOptions
+from aioqless.hints import suggest_put
 from aioqless.validation import Seconds
 
 # The tasks of imported modules by path, which is their klass. Nothing is imported because Redis
@@ -19,6 +20,9 @@ from aioqless.validation import Seconds
 declared_tasks: dict[str, Task] = {}
 
 
+@suggest_put(
+    "`task.enqueue(...)`, or with options by `task.using(delay=60).enqueue(...)`", what="it"
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(AnyTask):
     """What `@task` makes of a function for this backend.
@@ -26,11 +30,11 @@ class Task(AnyTask):
     Attributes:
         job_options: Options of `@aioqless.job` for its jobs, such as `retry_on` and `timeout`:
             `@task(job_options={"timeout": 60})`. They override those of the settings.
-        delay: Seconds after which its jobs may run, from when they are put.
+        put_delay: Seconds after which its jobs may run, from when they are put; `using(delay=...)`.
     """
 
     job_options: JobOptions = field(default_factory=JobOptions, hash=False)
-    delay: float | None = None
+    put_delay: float | None = None
 
     def __post_init__(self) -> None:
         AnyTask.__post_init__(self)  # dataclasses with slots have no super()
@@ -61,10 +65,10 @@ class Task(AnyTask):
             self, priority=priority, queue_name=queue_name, run_after=run_after, backend=backend
         )
         if delay is None:
-            return task if run_after is None else replace(task, delay=None)
+            return task if run_after is None else replace(task, put_delay=None)
         if run_after is not None:
             raise ValueError("delay and run_after are mutually exclusive")
-        return replace(task, delay=validation.check_seconds("delay", delay), run_after=None)
+        return replace(task, put_delay=validation.check_seconds("delay", delay), run_after=None)
 
 
 @cache

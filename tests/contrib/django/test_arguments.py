@@ -114,13 +114,20 @@ def test_delay_counts_from_the_put(delay: Any, aioqless_redis: str) -> None:
 def test_later_one_of_delay_and_run_after_counts() -> None:
     soon = timezone.now()
     delayed = add.using(run_after=soon).using(delay=60)
-    assert (delayed.run_after, delayed.delay) == (None, 60)
-    assert delayed.using(priority=1).delay == 60
-    assert delayed.using(run_after=soon).delay is None
+    assert (delayed.run_after, delayed.put_delay) == (None, 60)
+    assert delayed.using(priority=1).put_delay == 60
+    assert delayed.using(run_after=soon).put_delay is None
     with pytest.raises(ValueError, match="mutually exclusive"):
         add.using(run_after=soon, delay=1)
     with pytest.raises(ValueError, match="delay must be"):
         add.using(delay=-1)
+
+
+@pytest.mark.parametrize("name", ["delay", "apply_async", "send"])
+def test_names_of_other_libraries_say_what_to_write(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"put it by `task\.enqueue\(\.\.\.\)`"):
+        getattr(add, name)
+    assert not hasattr(add, "__wrapped__")
 
 
 def test_immediate_backend_runs_a_delayed_task_at_once() -> None:
