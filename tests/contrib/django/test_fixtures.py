@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from django.test import override_settings
 
 from aioqless import Client, SyncClient, chain
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.fixtures import RunTasks
-from aioqless.contrib.django.task_framework import TaskResultStatus, task_backends
+from aioqless.contrib.django.task_framework import AnyResult, TaskResultStatus, task_backends
 from tests.contrib.django.shop import tasks
 from tests.contrib.django.shop.models import Order
 
@@ -53,6 +55,18 @@ def test_workflow_of_a_client_of_the_module_runs_on_the_redis_of_tests(
     client.put_flow(chain(tasks.pack.data(), tasks.pay_natively.data(number=7)))
     aioqless_run_tasks()
     assert Order.objects.get(number=7).paid
+
+
+async def test_coroutine_runs_tasks_in_a_thread(
+    project: object, aioqless_run_tasks: RunTasks
+) -> None:
+    results: list[AnyResult] = [await tasks.greet.aenqueue("Ann"), await tasks.add.aenqueue(1)]
+    await asyncio.to_thread(aioqless_run_tasks)
+    for result in results:
+        await result.arefresh()
+        assert result.status == TaskResultStatus.SUCCESSFUL
+    with pytest.raises(RuntimeError, match="event loop"):
+        aioqless_run_tasks()
 
 
 def test_test_begins_without_the_jobs_of_another(
