@@ -173,14 +173,14 @@ class JobFailed(AioqlessError):
     Attributes:
         jid: The job.
         group: The group that it failed in.
-        message: The type and the message of its error, without the traceback; `str()` has this.
-        traceback: The message of its failure as stored: the whole traceback, if there is one.
+        message: The type and the message of its error in one line; `str()` has this.
+        traceback: The whole text of its failure: the traceback, if there is one.
     """
 
     def __init__(self, jid: str, group: str, traceback: str) -> None:
         self.jid = jid
         self.group = group
-        self.message = _without_traceback(traceback)
+        self.message = error_line(traceback)
         self.traceback = traceback
         super().__init__(f"job {jid} failed in {group}: {self.message}")
 
@@ -191,10 +191,10 @@ _GROUP_TRACEBACK = "Exception Group Traceback (most recent call last):\n"
 _ERROR_LINE = re.compile(r"^(?:  \| )?([A-Za-z_][\w.]*(?:: .*)?)$", re.MULTILINE)
 
 
-def _without_traceback(text: str) -> str:
-    """Return the line of a traceback that names the error; other texts as they are."""
+def error_line(text: str) -> str:
+    """Return the line of a traceback that names the error; other texts as one line."""
     if _TRACEBACK not in text:
-        return text
+        return " ".join(line.strip() for line in text.splitlines()).strip()
     if _GROUP_TRACEBACK in text:
         text = text.partition(_GROUP_TRACEBACK)[2]
     else:

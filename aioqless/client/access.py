@@ -20,6 +20,7 @@ from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.redis.pubsub import Subscriber
 from aioqless.redis.redis_py import Topology, make_redis
+from aioqless.redis.server_restriction import restriction
 from aioqless.redis.topology import make_topology
 from aioqless.store import ATTEMPTS, ScriptStore
 from aioqless.validation import Seconds
@@ -36,7 +37,8 @@ class RedisAccess:
     """Makes the stores, the subscriptions and the senders of one client.
 
     Attributes:
-        url: URL of Redis; None for the private server before it is started.
+        url: URL of Redis; None for the private server before it is started. Within a test, an open
+            client has that of the tests' Redis.
         address: The parsed URL.
         timeout: Seconds for one call.
         private: What logs say of the private server, if it is used.
@@ -70,10 +72,11 @@ class RedisAccess:
         clock: Callable[[], float] | None = None,
         connect: Connect | None = None,
     ) -> None:
-        self.url = url
+        self._own_url = self.url = url
         self.namespace = namespace
         self._credentials = credentials
-        self.address = self._read_address()
+        self._own_address = self.address = self._read_address()
+        self._is_redirected = False
         options = self.address.options if self.address else {}
         fails_over = self.address is not None and self.address.kind != "server"
         if timeout is None:
@@ -90,9 +93,18 @@ class RedisAccess:
         self.name = str(options.get("client_name", name))
 
     async def open(self) -> None:
-        """Start the private server if there is no URL."""
-        if self.url is None:
+        """Choose the server: that of the URL, without one the private server, which is started.
+
+        Within a test it is the tests' Redis, which needs no login, and has no replicas.
+        """
+        tests = restriction.redirect(self._own_address)
+        self._is_redirected, self.private = tests is not None, {}
+        if tests is not None:
+            self.url, self.address = tests, Address.parse(tests)
+        elif self._own_url is None:
             await self._ensure_private()
+        else:
+            self.url, self.address = self._own_url, self._own_address
 
     async def aclose(self) -> None:
         """Close what `open` has opened, after the client."""
@@ -112,7 +124,7 @@ class RedisAccess:
         connection, durable = self._connect(name, timeout / ATTEMPTS), None
         if isinstance(connection, Connection):
             connection.bind(asyncio.get_running_loop())
-        if self._durability is not None:
+        if self._durability is not None and not self._is_redirected:
             extra = self._durability.timeout
             dedicated = self._connect(f"{name}.durable", timeout / ATTEMPTS + extra)
             if isinstance(dedicated, Connection):

@@ -209,6 +209,12 @@ class _Thread(threading.Thread):
 _clients: weakref.WeakSet[SyncClient] = weakref.WeakSet()
 
 
+def close_all() -> None:
+    """Close the clients of this process; each connects again when it is next used."""
+    for client in list(_clients):
+        client.close()
+
+
 def _after_fork() -> None:
     for client in _clients:
         client.reset_after_fork()

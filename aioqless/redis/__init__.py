@@ -8,6 +8,7 @@ redis_py.py       Topology         finds the server now; redis-py's connections 
 connection.py     Connection       one connection that all callers share
 resp_protocol.py  RespProtocol     requests and replies on a connected socket
 error_replies.py                   exceptions for error replies, and which mean "try again later"
+server_restriction.py              the servers that a process may use: within a test, that of tests
 durability.py     DurableWrites    writes that wait for replicas, or for the disk
 pubsub.py                          subscriptions
 encoding.py                        strings and JSON in replies

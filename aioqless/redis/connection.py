@@ -23,6 +23,7 @@ from aioqless.redis.error_replies import (
 )
 from aioqless.redis.redis_py import Topology, connect
 from aioqless.redis.resp_protocol import OTHER_LOOP, RedisCommand, Reply, RespProtocol, Word
+from aioqless.redis.server_restriction import restriction
 from aioqless.redis.topology import read_topology
 from aioqless.runtime.tasks import cancel_and_wait
 
@@ -99,6 +100,8 @@ class Connection:
     async def execute(self, *command: Word) -> Reply:
         """Send one command and return its reply."""
         protocol = self._protocol
+        if restriction.url is not None:
+            restriction.check(self._topology.address)
         if protocol is None or protocol.broken or not protocol.writable.is_set():
             protocol = await self._wait_writable()
         reply = await protocol.send(command)
@@ -112,6 +115,8 @@ class Connection:
     ) -> list[Reply]:
         """Send commands in one write and return their replies."""
         protocol = self._protocol
+        if restriction.url is not None:
+            restriction.check(self._topology.address)
         if protocol is None or protocol.broken or not protocol.writable.is_set():
             protocol = await self._wait_writable()
         sent = [protocol.send(command, at_once=False) for command in commands]

@@ -21,6 +21,7 @@ from aioqless.errors import AioqlessError
 from aioqless.redis.address import Address, Endpoint, name_node
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved, make_error
 from aioqless.redis.resp_protocol import Reply
+from aioqless.redis.server_restriction import restriction
 
 QUERY_TIMEOUT = 1.0  # seconds, for the answer of a sentinel or a node
 
@@ -106,8 +107,9 @@ class _TopologyConnection(AbstractConnection):
 
         Raises:
             redis.exceptions.RedisError: It can't, with the address and the reason.
-            AioqlessError: The server can't be found.
+            AioqlessError: The server can't be found, or may not be used here.
         """
+        restriction.check(self._topology.address)
         if self.is_connected:
             return
         try:
@@ -136,6 +138,15 @@ class _TopologyConnection(AbstractConnection):
             with contextlib.suppress(exceptions.ResponseError):  # a name is not worth failing for
                 await self.read_response()
         await self._topology.check(self)
+
+    async def send_packed_command(self, *words: Any, **options: Any) -> None:
+        """Send a command, on a connection that may have been made before a test.
+
+        Raises:
+            AioqlessError: The server may not be used within this test.
+        """
+        restriction.check(self._topology.address)
+        await super().send_packed_command(*words, **options)
 
     async def read_response(
         self, disable_decoding: bool = False, timeout: float | None = None, **options: Any

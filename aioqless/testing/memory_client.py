@@ -12,7 +12,6 @@ from aioqless.client import Client
 from aioqless.client.access import RedisAccess
 from aioqless.client.codec import PlainCodec
 from aioqless.errors import AioqlessError
-from aioqless.handlers import Handler
 from aioqless.redis.connection import CommandConnection
 from aioqless.store import Call, ScriptStore
 from aioqless.store.call import T, encode
@@ -52,28 +51,6 @@ class MemoryClient(Client):
         self.puts: list[PutJob] = []
         access = _MemoryAccess(self.puts.append)
         super().__init__(codec=PlainCodec(), access=access)
-
-
-def put_jobs(client: Client, klass: Handler[..., Any] | str | None = None) -> list[PutJob]:
-    """Return the jobs that were put with a client of memory, in order.
-
-    Args:
-        client: The client.
-        klass: Only the jobs of this handler or klass.
-
-    Raises:
-        TypeError: It is another client, whose jobs are in Redis; or `klass` is something else.
-    """
-    if not isinstance(client, MemoryClient):
-        raise TypeError(
-            "put_jobs needs a MemoryClient; the jobs of other clients are in Redis: "
-            f"client.queue(name).jids('waiting') lists them (got {client!r})"
-        )
-    if isinstance(klass, Handler):
-        klass = klass.klass
-    if klass is not None and not isinstance(klass, str):
-        raise TypeError(f"klass must be a handler or the name of a klass (got {klass!r})")
-    return [put for put in client.puts if klass in (None, put.klass)]
 
 
 class _MemoryAccess(RedisAccess):

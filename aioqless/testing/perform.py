@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent import futures
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, replace
+from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
@@ -35,7 +38,7 @@ from aioqless.worker.outcome import (
 )
 from aioqless.worker.runner import perform as call_handler
 from aioqless.worker.running_jobs import Bulk, Run
-from aioqless.worker.thread_pool import ThreadPool
+from aioqless.worker.thread_pool import Ended, ThreadPool, run_call
 
 LOCK = 60.0
 _Resources: TypeAlias = Mapping[Any, Any]  # by type
@@ -185,10 +188,67 @@ async def perform(
         InvalidData: The handler does not take the data.
         AioqlessError: A resource is missing, or the handler forgot an `await`.
     """
-    cause = cast(Failure | None, resources.get(Failure))
     threads = ThreadPool()
-    started = _start(new, fields, steps, cause, threads)
+    started = _start(new, fields, steps, resources, threads)
     return (await _perform([started], resources, middleware, retry, threads))[0]
+
+
+def perform_sync(
+    new: NewJob,
+    *,
+    resources: _Resources = MappingProxyType({}),
+    middleware: Sequence[Middleware] = (),
+    retry: RetryPolicy = NEVER,
+    steps: Mapping[str, object] = MappingProxyType({}),
+    **fields: object,
+) -> Performed:
+    """Run one job as `perform` does, for tests that are no coroutines.
+
+    A plain function runs on the calling thread, with its database connections and context
+    variables; coroutines run on an event loop in another thread.
+
+    Args:
+        new: The job, for a handler.
+        resources: As for `perform`.
+        middleware: As for `perform`.
+        retry: As for `perform`.
+        steps: As for `perform`.
+        **fields: As for `perform`.
+
+    Raises:
+        RuntimeError: The caller is on an event loop.
+        TypeError, InvalidData, AioqlessError: As for `perform`.
+    """
+    if _is_on_loop():
+        raise RuntimeError("perform_sync would block this event loop: write `await perform(...)`")
+    calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+
+    async def run_here(call: Callable[[], object]) -> Ended:
+        ended: futures.Future[Ended] = futures.Future()
+        context = copy_context()
+        calls.put(lambda: ended.set_result(context.run(run_call, call)))
+        return await asyncio.wrap_future(ended)
+
+    async def run() -> Performed:
+        threads = ThreadPool(run=run_here)
+        started = _start(new, fields, steps, resources, threads)
+        return (await _perform([started], resources, middleware, retry, threads))[0]
+
+    with futures.ThreadPoolExecutor(1) as thread:
+        performed = thread.submit(copy_context().run, asyncio.run, run())
+        performed.add_done_callback(lambda _: calls.put(None))
+        while (call := calls.get()) is not None:
+            call()
+    return performed.result()
+
+
+def _is_on_loop() -> bool:
+    """Return whether an event loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def perform_bulk(
@@ -220,7 +280,7 @@ async def perform_bulk(
             "perform_bulk takes a list of jobs of one handler: [handler.data(...), ...]"
         )
     threads = ThreadPool()
-    started = [_start(each, fields, {}, None, threads) for each in new]
+    started = [_start(each, fields, {}, {}, threads) for each in new]
     return await _perform(started, resources, middleware, retry, threads)
 
 
@@ -238,7 +298,7 @@ def _start(
     new: NewJob,
     fields: Mapping[str, Any],
     steps: Mapping[str, object],
-    cause: Failure | None,
+    resources: _Resources,
     threads: ThreadPool,
 ) -> _Started:
     """Return the run of a job."""
@@ -265,7 +325,7 @@ def _start(
         "fence": 1,
         "data": encode(prepared["data"]).decode(),
         "context": new.options.get("context"),
-        "cause": _encode_cause(cause),
+        "cause": _encode_cause(cast(Failure | None, resources.get(Failure))),
         **fields,
         "retries": retries,
     }
@@ -357,7 +417,8 @@ def _encode_step(kind: str, value: object) -> str:
 def _encode_cause(failure: Failure | None) -> dict[str, str] | None:
     if failure is None:
         return None
-    return asdict(replace(failure, data=job_data.encode(failure.data).decode()))
+    stored = asdict(replace(failure, data=job_data.encode(failure.data).decode()))
+    return {**stored, "message": failure.traceback}
 
 
 def _stored(outcome: Outcome | None, job: Job) -> Outcome | None:

@@ -40,6 +40,15 @@ def aioqless_url() -> Iterator[str]:
 
 
 @pytest.fixture
+def aioqless_redis(aioqless_url: str) -> Iterator[str]:
+    """The URL of the tests' Redis, which is empty, and which every client uses in the test."""
+    from aioqless.testing import isolate
+
+    with isolate(aioqless_url):
+        yield aioqless_url
+
+
+@pytest.fixture
 def aioqless_clock() -> Clock:
     """A clock that stands still until it is moved; `aioqless_client` uses it, too."""
     from aioqless.testing import Clock
@@ -56,8 +65,11 @@ def aioqless_memory_client() -> MemoryClient:
 
 
 @pytest.fixture
-def aioqless_client(aioqless_url: str, request: pytest.FixtureRequest) -> Client:
-    """A client of a namespace of its own: `async with aioqless_client as client`."""
+def aioqless_client(aioqless_redis: str, request: pytest.FixtureRequest) -> Client:
+    """A client of a namespace of its own: `async with aioqless_client as client`.
+
+    All other clients use the tests' Redis, too, as with `aioqless_redis`.
+    """
     from aioqless import Client
 
     clock = (
@@ -65,4 +77,4 @@ def aioqless_client(aioqless_url: str, request: pytest.FixtureRequest) -> Client
         if "aioqless_clock" in request.fixturenames
         else None
     )
-    return Client(aioqless_url, namespace=f"test-{secrets.token_hex(6)}", clock=clock)
+    return Client(aioqless_redis, namespace=f"test-{secrets.token_hex(6)}", clock=clock)

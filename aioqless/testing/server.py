@@ -14,6 +14,10 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
+from aioqless.redis.address import redact_url
+
+_urls: set[str] = set()  # of the servers that this process runs
+
 
 @contextlib.contextmanager
 def server() -> Iterator[str]:
@@ -41,7 +45,24 @@ def server() -> Iterator[str]:
             retry = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
             with Redis(unix_socket_path=str(socket), retry=retry) as redis:
                 redis.ping()
-            yield f"unix://{socket}"
+            _urls.add(url := f"unix://{socket}")
+            yield url
         finally:
+            _urls.discard(f"unix://{socket}")
             process.terminate()
             process.wait()
+
+
+def empty(url: str) -> None:
+    """Delete all keys of a server that `server` has started.
+
+    Raises:
+        ValueError: It is another one.
+    """
+    if url not in _urls:
+        raise ValueError(
+            "only a Redis that aioqless.testing.server has started is emptied for tests "
+            f"(got {redact_url(url)})"
+        )
+    with Redis(unix_socket_path=url.removeprefix("unix://")) as redis:
+        redis.flushall()

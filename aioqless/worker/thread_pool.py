@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -12,12 +13,22 @@ import anyio.to_thread
 from aioqless.runtime.forks import exit_fork
 from aioqless.worker.running_jobs import Run
 
+Ended: TypeAlias = tuple[object, BaseException | None]  # what a call has returned, or raised
+
 
 class ThreadPool:
-    """Limits how many plain functions run at once."""
+    """Limits how many plain functions run at once.
 
-    def __init__(self, size: int = 1) -> None:
+    Args:
+        size: Maximum number.
+        run: Runs a call elsewhere than on the event loop; default: in a thread of anyio's.
+    """
+
+    def __init__(
+        self, size: int = 1, run: Callable[[Callable[[], object]], Awaitable[Ended]] | None = None
+    ) -> None:
         self._slots = anyio.CapacityLimiter(size)
+        self._run = run or _run_in_thread
 
     async def perform(self, run: Run, call: Callable[[], object]) -> object:
         """Call a function in a thread, with the caller's context variables; return its result.
@@ -28,7 +39,7 @@ class ThreadPool:
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         try:
-            thread = asyncio.ensure_future(_run_in_thread(call))
+            thread = asyncio.ensure_future(self._run(call))
             while not thread.done():
                 try:
                     await asyncio.wait([thread])
@@ -45,17 +56,17 @@ class ThreadPool:
     async def call(self, function: Callable[[], object]) -> object:
         """Call a function for a coroutine in a thread, with its context variables."""
         async with self._slots:
-            result, error = await _run_in_thread(function)
+            result, error = await self._run(function)
         if error is not None:
             raise error
         return result
 
 
-async def _run_in_thread(call: Callable[[], object]) -> tuple[object, BaseException | None]:
-    return await anyio.to_thread.run_sync(_outcome_of, call, limiter=anyio.CapacityLimiter(1))
+async def _run_in_thread(call: Callable[[], object]) -> Ended:
+    return await anyio.to_thread.run_sync(run_call, call, limiter=anyio.CapacityLimiter(1))
 
 
-def _outcome_of(call: Callable[[], object]) -> tuple[object, BaseException | None]:
+def run_call(call: Callable[[], object]) -> Ended:
     """Return what a call returns or raises: a task that raises SystemExit would end the loop."""
     pid = os.getpid()
     try:

@@ -133,7 +133,7 @@ def describe(job: aioqless.JobRecord) -> dict[str, Any]:
         else job.last_progress.share
         if job.last_progress
         else 0,
-        "message": job.failure.message.splitlines()[-1]
+        "message": job.failure.message
         if job.failure
         else job.last_progress.message
         if job.last_progress

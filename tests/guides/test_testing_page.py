@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_tests_of_the_page_pass(project: Path) -> None:
-    assert "7 passed" in run_pytest(project)
+    assert "9 passed" in run_pytest(project)
 
 
 @pytest.mark.long

@@ -83,4 +83,4 @@ async def test_whatever_else_needs_redis_is_refused(aioqless_memory_client: Memo
 
 def test_jobs_of_another_client_are_in_redis() -> None:
     with pytest.raises(TypeError, match="put_jobs needs a MemoryClient"):
-        put_jobs(Client("redis://localhost"))
+        put_jobs(Client("redis://localhost"))  # type: ignore[arg-type]  # on purpose

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -34,6 +36,7 @@ from aioqless.testing import (
     drain,
     perform,
     perform_bulk,
+    perform_sync,
     put_jobs,
 )
 
@@ -207,7 +210,7 @@ async def test_job_without_retries_left_fails_as_with_a_worker(aioqless_client: 
             outcome = (await perform(last_run.data(end=end))).outcome
             assert isinstance(outcome, RunFailed), end
             assert failure is not None
-            assert (outcome.group, outcome.message) == (failure.group, failure.message)
+            assert (outcome.group, outcome.message) == (failure.group, failure.traceback)
 
 
 @pytest.mark.parametrize("retries", [0, 2])
@@ -268,3 +271,45 @@ async def test_bulk_of_several_handlers_or_of_one_without_bulks_is_refused() -> 
     for jobs in ([], [many.data(1), last_run.data(end="retry")], [last_run.data(end="retry")] * 2):
         with pytest.raises(TypeError, match="perform"):
             await perform_bulk(jobs)
+
+
+tenant: ContextVar[str] = ContextVar("tenant")
+
+
+def double(job: Job[Any], number: int) -> int:
+    doubled: Any = job.step("double", lambda: 2 * number)  # in a thread, not a coroutine
+    return int(doubled)
+
+
+@job(klass="Here")
+def here(job: Job[Any], number: int) -> tuple[int, str, int]:
+    job.progress(0.5)
+    if number < 0:
+        raise ValueError(number)
+    return threading.get_ident(), tenant.get(), double(job, number)
+
+
+@job(klass="OnLoop")
+async def on_loop(job: Job[Any]) -> tuple[int, str]:
+    return threading.get_ident(), tenant.get()
+
+
+def test_plain_function_is_performed_on_the_calling_thread() -> None:
+    token = tenant.set("a")
+    try:
+        ended = perform_sync(here.data(number=2))
+        assert ended.result == (threading.get_ident(), "a", 4)
+        assert [name for name, _ in ended.commands] == ["progress", "step"]
+        other = perform_sync(on_loop.data()).result
+        assert other[0] != threading.get_ident() and other[1] == "a"
+    finally:
+        tenant.reset(token)
+    failed = perform_sync(here.data(number=-1), retries=0)
+    assert isinstance(failed.error, ValueError) and isinstance(failed.outcome, RunFailed)
+    with pytest.raises(AioqlessError, match="this call has none"):
+        perform_sync(charge.data(invoice=1))
+
+
+async def test_perform_sync_is_refused_on_an_event_loop() -> None:
+    with pytest.raises(RuntimeError, match=r"await perform\("):
+        perform_sync(here.data(number=2))

@@ -31,10 +31,10 @@ async def found(client: Client, jid: str) -> JobRecord:
 
 
 async def failure_of(client: Client, jid: str) -> tuple[str, str]:
-    """Return the group and the message of a job's failure."""
+    """Return the group and the text of a job's failure."""
     job = await found(client, jid)
     assert job.state == "failed" and job.failure, job.state
-    return job.failure.group, job.failure.message
+    return job.failure.group, job.failure.traceback
 
 
 def is_alive(pid: int) -> bool:

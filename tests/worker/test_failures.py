@@ -27,7 +27,8 @@ async def test_exception_fails_in_its_own_group_with_a_traceback_that_begins_at_
     async with work(greet):
         failed = await after(client, until, jid, "failed")
     assert failed.failure and failed.failure.group == "mail-LookupError"
-    told = failed.failure.message
+    assert failed.failure.message == "LookupError: no such word"
+    told = failed.failure.traceback
     assert 'raise LookupError("no such word")' in told and told.endswith(
         "LookupError: no such word\n"
     )

@@ -96,7 +96,7 @@ async def test_odd_error_keeps_its_place_in_the_code(
     async with work(coroutine):
         failed = await after(client, until, jid, "failed")
     assert failed.failure
-    _, place, *_, name, why = failed.failure.message.splitlines()
+    _, place, *_, name, why = failed.failure.traceback.splitlines()
     assert place.endswith("in coroutine") and name.startswith("Lookup: ")
     assert "raised KeyError: '__notes__'" in why
 
@@ -145,7 +145,7 @@ async def test_backoff_that_exits_fails_its_job_and_not_the_worker(
         failed = await after(client, until, jid, "failed")
         assert worker.healthy
     assert failed.failure and failed.failure.group == f"mail-{error.__name__}"
-    assert ("SIGTERM" in failed.failure.message) == (error is not asyncio.CancelledError)
+    assert ("SIGTERM" in failed.failure.traceback) == (error is not asyncio.CancelledError)
 
 
 # Data that can't be stored

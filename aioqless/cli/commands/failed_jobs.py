@@ -293,7 +293,7 @@ def _print_failed_job(job: JobRecord) -> None:
             shorten(data_text(job), 120),
         )
     )
-    message = job.failure.message if job.failure else ""
-    lines = [line for line in message.splitlines() if line.strip(" ^~")]
+    text = job.failure.traceback if job.failure else ""
+    lines = [line for line in text.splitlines() if line.strip(" ^~")]
     for line in lines[-3:]:
         make_console().print(Text(f"  {shorten(line, 200)}", style="red"))

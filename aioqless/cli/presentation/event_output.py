@@ -64,6 +64,6 @@ def print_outcome(job: JobRecord, seconds: float) -> None:
         f"  after {format_duration(seconds)}",
     )
     if job.failure and job.state == "failed":
-        why = shorten(last_line(job.failure.message), 200)
+        why = shorten(job.failure.message, 200)
         text.append(f"  {plain(job.failure.group)}: {why}")
     make_console(errors=True).print(text, soft_wrap=True)

@@ -155,8 +155,8 @@ def _render_failure(job: JobRecord) -> Iterator[RenderableType]:
     by = f" · worker {plain(failure.worker)}" if failure.worker else ""
     head = f"  {plain(failure.group)} · {format_relative_time(failure.when)}{by}"
     yield Text(head, style="bold red" if failed else "yellow")
-    yield from _indent(failure.message)
-    if explanation := explain_failure(failure.message):
+    yield from _indent(failure.traceback)
+    if explanation := explain_failure(failure.traceback):
         yield Padding(Text(explanation, style="dim"), (0, 0, 0, 2))
 
 

@@ -151,7 +151,7 @@ def decode_record(record: Mapping[str, Json]) -> RecordFields:
         expires=record["expires"],
         fence=record["fence"],
         tags=list(record["tags"]),
-        failure=FailureReason(**failure) if failure else None,
+        failure=_read_failure(failure) if failure else None,
         spawned_from=record["spawned_from_jid"] or None,
         context=record.get("context") or {},
         expiry=record.get("expiry"),
@@ -202,11 +202,11 @@ _decode_common = lru_cache(1024)(decode_text)
 
 def _decode_failure(text: bytes) -> FailureReason | None:
     stored = _decode_json(text, {})
-    return (
-        FailureReason(*(stored.get(name, "") for name in ("group", "message", "when", "worker")))
-        if stored
-        else None
-    )
+    return _read_failure(stored) if stored else None
+
+
+def _read_failure(stored: Mapping[str, Any]) -> FailureReason:
+    return FailureReason(*(stored.get(name, "") for name in ("group", "message", "when", "worker")))
 
 
 def _decode_held_back(record: Mapping[str, Json] | None) -> HeldBack | None:

@@ -47,7 +47,7 @@ async def read_result(backend: JobBackend, jid: str) -> Any:
         if error.state == JobState.FAILED and (record := await backend.store.get(jid=jid)):
             failure = decode_record(record).failure
             if failure is not None:
-                raise JobFailed(jid, failure.group, failure.message) from None
+                raise JobFailed(jid, failure.group, failure.traceback) from None
         raise
     return backend.codec.decode_result(stored, jid)
 

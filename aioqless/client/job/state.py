@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from aioqless.errors import error_line
+
 V = TypeVar("V")
 
 HistoryEvent: TypeAlias = dict[str, Any]  # `when`, `what`, and what belongs to the kind of event
@@ -116,15 +118,20 @@ class Failure:
         jid: Id of the failed job.
         klass: Name of its handler.
         group: Failure group.
-        message: Error message.
+        traceback: The whole text of its failure: the traceback, if there is one.
         data: Its data when it failed.
     """
 
     jid: str
     klass: str
     group: str
-    message: str
+    traceback: str
     data: Any
+
+    @property
+    def message(self) -> str:
+        """The type and the message of its error in one line."""
+        return error_line(self.traceback)
 
 
 @dataclass(frozen=True)
@@ -133,15 +140,20 @@ class FailureReason:
 
     Attributes:
         group: Failure group.
-        message: Error message.
+        traceback: The whole text of the failure: the traceback, if there is one.
         when: When it failed, in seconds since 1970.
         worker: Name of the worker that ran it.
     """
 
     group: str
-    message: str
+    traceback: str
     when: float
     worker: str
+
+    @property
+    def message(self) -> str:
+        """The type and the message of the error in one line."""
+        return error_line(self.traceback)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, cast
@@ -10,6 +9,7 @@ from typing import Any, cast
 from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 from django.utils import timezone
 from django.utils.asyncio import async_unsafe
@@ -18,16 +18,15 @@ from aioqless import NewJob, validation
 from aioqless.client import job_data
 from aioqless.client.new_job import encode_job
 from aioqless.client.put_options import PutOptions
+from aioqless.contrib.django.arguments import check_arguments
 from aioqless.contrib.django.options import BackendOptions
-from aioqless.contrib.django.results import read_result, set_fields
+from aioqless.contrib.django.results import new_result, read_result, set_fields
 from aioqless.contrib.django.task import Task, import_task_modules
 from aioqless.contrib.django.task_framework import (
     FRAMEWORK_APP,
     AnyResult,
     AnyTask,
     BaseTaskBackend,
-    TaskResult,
-    TaskResultStatus,
     task_backends,
     task_enqueued,
 )
@@ -62,23 +61,11 @@ class Backend(BaseTaskBackend):
         Raises:
             AioqlessError: Redis refuses the job, or has no room.
             ConnectionError: Redis doesn't answer; that of redis-py.
-            TypeError: The arguments aren't JSON.
+            TypeError: The arguments aren't JSON, or the function doesn't take them.
         """
         self.validate_task(task)
-        result: AnyResult = TaskResult(
-            task=task,
-            id=secrets.token_hex(16),
-            status=TaskResultStatus.READY,
-            enqueued_at=None,
-            started_at=None,
-            finished_at=None,
-            last_attempted_at=None,
-            args=list(args),
-            kwargs=kwargs,
-            backend=self.alias,
-            errors=[],
-            worker_ids=[],
-        )
+        result = new_result(task, args, kwargs, self.alias)
+        check_arguments(task, result.args, result.kwargs)
         using = self.settings.database
         match self.settings.enqueue:
             case "outbox":
@@ -167,4 +154,20 @@ class Backend(BaseTaskBackend):
         if task.run_after is not None:
             aware = timezone.is_aware(task.run_after)  # it isn't with USE_TZ = False
             options["at"] = task.run_after if aware else timezone.make_aware(task.run_after)
+        if isinstance(task, Task) and task.put_delay is not None:
+            options["delay"] = task.put_delay
         return NewJob(task.module_path, {"args": result.args, "kwargs": result.kwargs}, **options)
+
+
+def find_backend(alias: str) -> Backend:
+    """Return a backend of TASKS.
+
+    Raises:
+        ImproperlyConfigured: There is none of this name, or it is another kind of backend.
+    """
+    backend = task_backends[alias]
+    if not isinstance(backend, Backend):
+        raise ImproperlyConfigured(
+            f"TASKS[{alias!r}] must have aioqless.contrib.django.Backend as its BACKEND"
+        )
+    return backend

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import django
@@ -14,10 +15,28 @@ from django.db import close_old_connections, connections
 
 from aioqless import Handler
 
+_callers: ContextVar[bool] = ContextVar("aioqless_django_callers", default=False)
+
+
+@contextmanager
+def callers_connections() -> Iterator[None]:
+    """Use the connections of the calling thread in the block, as tests with a transaction do.
+
+    What is called by `sync_to_async` runs on it, if it waits for the loop in `async_to_sync`.
+    """
+    token = _callers.set(True)
+    try:
+        yield
+    finally:
+        _callers.reset(token)
+
 
 @asynccontextmanager
 async def own_connections() -> AsyncIterator[None]:
     """Run what is called by `sync_to_async` in a thread of its own; close its connections."""
+    if _callers.get():
+        yield
+        return
     async with ThreadSensitiveContext():
         try:
             yield
@@ -28,10 +47,16 @@ async def own_connections() -> AsyncIterator[None]:
 @contextmanager
 def checked_connections() -> Iterator[None]:
     """Close the connections of this thread that are old or broken, before and after."""
-    close_old_connections()
+    close_old()
     try:
         yield
     finally:
+        close_old()
+
+
+def close_old() -> None:
+    """Close the connections of this thread that are old or broken, unless a test uses them."""
+    if not _callers.get():
         close_old_connections()
 
 
@@ -47,6 +72,18 @@ def with_connections(handler: Handler[...]) -> Handler[...]:
     if handler.executor == "process":
         return dataclasses.replace(handler, loader=_load_in_process)
     return dataclasses.replace(handler, fn=_wrap(handler.fn))
+
+
+def on_callers_thread(handler: Handler[...]) -> Handler[...]:
+    """Return a handler whose plain function runs where `sync_to_async` calls it."""
+    fn = handler.fn
+    if inspect.isclass(fn) or inspect.iscoroutinefunction(fn):
+        return handler
+
+    async def call(*args: Any, **kwargs: Any) -> object:
+        return await sync_to_async(fn)(*args, **kwargs)
+
+    return dataclasses.replace(handler, fn=call, executor=None)
 
 
 def _load_in_process(find: Callable[[], Any]) -> Any:

@@ -15,15 +15,26 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 
-from aioqless import AioqlessError, Client, Handler, Inject, Job, job, middleware, on_finish
+from aioqless import (
+    AioqlessError,
+    Client,
+    Handler,
+    Inject,
+    Job,
+    JobFailed,
+    job,
+    middleware,
+    on_finish,
+)
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.connections import own_connections, with_connections
-from aioqless.contrib.django.options import RESULT_TTL
+from aioqless.contrib.django.options import RESULT_TTL, BackendOptions
 from aioqless.contrib.django.results import read_result, result_of, set_fields
 from aioqless.contrib.django.task import Task, declared_tasks, import_task_modules
 from aioqless.contrib.django.task_framework import (
     AnyResult,
+    BaseTaskBackend,
     TaskContext,
     TaskResultDoesNotExist,
     TaskResultStatus,
@@ -71,7 +82,7 @@ def worker_sources(
     ]
     found: list[Source] = [each for each in sources if each is not None]
     handlers: list[Source] = [
-        *(make_handler(task, backend) for task in declared_tasks.values()),
+        *(make_handler(task, backend.settings, type(backend)) for task in declared_tasks.values()),
         *map(with_connections, declared(Handler, found)),
     ]
     if not handlers:
@@ -89,14 +100,21 @@ def worker_sources(
     ]
 
 
-def make_handler(task: Task, backend: Backend) -> Handler[...]:
+def make_handler(
+    task: Task, settings: BackendOptions, sender: type[BaseTaskBackend]
+) -> Handler[...]:
     """Return the handler of a task's jobs.
+
+    Args:
+        task: The task.
+        settings: The options of its backend.
+        sender: The class of its backend, which sends the signals.
 
     Raises:
         ImproperlyConfigured: Its job options are wrong.
     """
     options: JobOptions = {"result_ttl": RESULT_TTL}
-    options.update(backend.settings.job_options)
+    options.update(settings.job_options)
     options.update(task.job_options)
     options["klass"] = task.module_path
     options["queue"], options["priority"] = task.queue_name, -task.priority  # of a schedule
@@ -106,12 +124,12 @@ def make_handler(task: Task, backend: Backend) -> Handler[...]:
             "the loop if they are coroutines"
         )
     try:
-        return with_connections(job(**options)(_function_of(task, type(backend))))
+        return with_connections(job(**options)(_function_of(task, sender)))
     except (TypeError, ValueError) as error:
         raise ImproperlyConfigured(f"job_options of {task.module_path}: {error}") from None
 
 
-def _function_of(task: Task, sender: type[Backend]) -> Any:
+def _function_of(task: Task, sender: type[BaseTaskBackend]) -> Any:
     """Return the function that runs a task: a coroutine function if the task is one."""
 
     def arguments(result: AnyResult, args: list[Any]) -> list[Any]:
@@ -162,16 +180,19 @@ def _around_tasks(backend: Backend) -> list[Source]:
             raise
 
     @on_finish(*ENDS)
-    async def report(job: Job[Any], end: str, client: Client = Inject, **_: Any) -> None:
+    async def report(job: Job[Any], end: str, client: Client = Inject, **fields: Any) -> None:
         error = errors.pop((job.jid, job.fence), None)
         if job.klass not in declared_tasks or end not in ("job.completed", "job.failed"):
             return
         with suppress(TaskResultDoesNotExist):
             result = await read_result(client, job.jid, backend.alias)
             async with own_connections():
-                if error is None or result.status != TaskResultStatus.FAILED:
+                if result.status != TaskResultStatus.FAILED:
                     await task_finished.asend(type(backend), task_result=result)
                     return
+                if error is None:  # as after a timeout
+                    reason = result.errors[0].traceback if result.errors else "it has failed"
+                    error = JobFailed(job.jid, str(fields.get("group", "")), reason)
                 try:  # Django's receiver logs the exception that is handled
                     raise error
                 except type(error):  # which a thread is given, unlike the tasks of `asend`

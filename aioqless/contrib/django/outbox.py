@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import Error, close_old_connections, connections, transaction
+from django.db import Error, connections, transaction
 from typing_extensions import Unpack
 
 from aioqless import Client, NewJob, validation
@@ -13,7 +13,7 @@ from aioqless.client import job_data
 from aioqless.client.extensions import codec_from_environment
 from aioqless.client.new_job import Klass, encode_job
 from aioqless.client.put_options import PutOptions
-from aioqless.contrib.django.connections import own_connections
+from aioqless.contrib.django.connections import close_old, own_connections
 from aioqless.contrib.django.models import OutboxJob
 from aioqless.contrib.outbox.relay import OutboxRow, PutRows, TableRelay, write_job
 from aioqless.validation import Seconds
@@ -88,7 +88,7 @@ class _ModelTable:
         return await sync_to_async(self._handle)(limit, put)
 
     def _handle(self, limit: int, put: PutRows) -> int:
-        close_old_connections()
+        close_old()
         jobs = OutboxJob.objects.using(self._using)
         features = connections[self._using].features
         with transaction.atomic(using=self._using):

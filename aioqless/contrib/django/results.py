@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -33,6 +34,28 @@ STATUSES = {
 # The last line of a traceback names the error; frames and source lines before it are indented.
 _ERROR_LINE = re.compile(r"^(?:  \| )?([A-Za-z_][\w.]*)(?:: |$)", re.MULTILINE)
 _TRACEBACK = "Traceback (most recent call last):\n"
+
+
+def new_result(task: AnyTask, args: Sequence[Any], kwargs: Any, alias: str) -> AnyResult:
+    """Return the result of a task that is about to be enqueued.
+
+    Raises:
+        TypeError: The arguments aren't JSON.
+    """
+    return TaskResult(
+        task=task,
+        id=secrets.token_hex(16),
+        status=TaskResultStatus.READY,
+        enqueued_at=None,
+        started_at=None,
+        finished_at=None,
+        last_attempted_at=None,
+        args=list(args),
+        kwargs=kwargs,
+        backend=alias,
+        errors=[],
+        worker_ids=[],
+    )
 
 
 async def read_result(client: Client, jid: str, alias: str) -> AnyResult:
@@ -120,7 +143,9 @@ def _task_of(job: Job[Any] | JobRecord, task: AnyTask, queue: str) -> AnyTask:
 
 
 def _error_of(failure: FailureReason) -> TaskError:
-    return TaskError(exception_class_path=_error_path(failure.message), traceback=failure.message)
+    return TaskError(
+        exception_class_path=_error_path(failure.traceback), traceback=failure.traceback
+    )
 
 
 def _error_path(message: str) -> str:

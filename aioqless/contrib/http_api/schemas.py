@@ -12,7 +12,7 @@ from aioqless.client.job import JobRecord
 from aioqless.client.job.state import JobState
 from aioqless.client.job.summaries import JobSummary
 from aioqless.contrib.http.tokens import MAX_JIDS, MAX_LIFETIME
-from aioqless.errors import JobFailed
+from aioqless.errors import error_line
 
 MAX_WAIT = 60  # seconds
 MAX_JOBS = 1_000
@@ -178,8 +178,7 @@ def failure_of(job: JobRecord | JobSummary) -> Failure | UnsetType:
     if job.state != JobState.FAILED:
         return UNSET
     if isinstance(job, JobRecord):
-        group, text = (job.failure.group, job.failure.message) if job.failure else ("", "")
+        group, message = (job.failure.group, job.failure.message) if job.failure else ("", "")
     else:
-        group, text = job.group, job.message
-    message = JobFailed(job.jid, group, text).message
+        group, message = job.group, error_line(job.message)
     return Failure(validation.to_text(group), validation.to_text(message))

@@ -176,7 +176,9 @@ class PartitionedAccess(RedisAccess):
         assert self.address is not None
         is_tagged = self.address.kind == "cluster" and "{" not in self._whole
         name = f"{{{self._whole}}}" if is_tagged else self._whole
-        async with aclosing(self._access_to(name).make_store()) as store:
+        access = self._access_to(name)
+        await access.open()
+        async with aclosing(access.make_store()) as store:
             execute = store.connection.execute
             recorded = await execute("GET", count_key(name))
             if recorded is None and count > 1:

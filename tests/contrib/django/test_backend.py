@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperatio
 from django.core.management import call_command
 from django.utils import timezone
 
-from aioqless import Client, InvalidData, JobState, Key
+from aioqless import Client, InvalidData, JobFailed, JobState, Key
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.task import declared_tasks
 from aioqless.contrib.django.task_framework import (
@@ -320,3 +320,14 @@ def test_failed_task_is_logged_by_django_with_its_exception(
     (failed,) = [each for each in caplog.records if "state=FAILED" in each.getMessage()]
     assert failed.exc_info and isinstance(failed.exc_info[1], Exception)
     assert "no money" in str(failed.exc_info[1])
+
+
+def test_task_that_exits_is_logged_by_django_with_an_exception(
+    backend: Backend, run_tasks: RunTasks, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks.exit_with.enqueue(3)
+    with caplog.at_level("INFO"):
+        run_tasks()
+    (failed,) = [each for each in caplog.records if "state=FAILED" in each.getMessage()]
+    assert failed.exc_info and isinstance(failed.exc_info[1], JobFailed)
+    assert "SystemExit: 3" in str(failed.exc_info[1])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from django.test import override_settings
 
-from aioqless import SyncClient
+from aioqless import Client, SyncClient, chain
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.fixtures import RunTasks
-from aioqless.contrib.django.task_framework import TaskResultStatus, task_backends
+from aioqless.contrib.django.task_framework import AnyResult, TaskResultStatus, task_backends
 from tests.contrib.django.shop import tasks
+from tests.contrib.django.shop.models import Order
 
 pytest_plugins = ["aioqless.contrib.django.fixtures"]
 
@@ -23,17 +26,47 @@ def project(sqlite: str) -> object:
         yield
 
 
+def url_of(client: SyncClient) -> str | None:
+    async def read(client: Client) -> str | None:
+        return client.url
+
+    return client.call(read)
+
+
 def test_fixture_runs_tasks_on_the_redis_of_tests_in_the_namespace_of_the_settings(
     project: object, aioqless_run_tasks: RunTasks, aioqless_url: str
 ) -> None:
     backend = task_backends["default"]
     assert isinstance(backend, Backend)
-    assert (backend.settings.url, backend.settings.namespace) == (aioqless_url, "shop")
+    assert (url_of(backend.settings.client()), backend.settings.namespace) == (aioqless_url, "shop")
     result = tasks.greet.enqueue("Ann")  # into the outbox
     aioqless_run_tasks()
     result.refresh()
     assert result.status == TaskResultStatus.SUCCESSFUL
     assert str(result.return_value) == "hello Ann"
+
+
+def test_workflow_of_a_client_of_the_module_runs_on_the_redis_of_tests(
+    project: object, sqlite: str, aioqless_run_tasks: RunTasks, aioqless_url: str
+) -> None:
+    Order.objects.all().delete()
+    Order.objects.create(number=7)
+    client = SyncClient("redis://localhost:1", namespace="shop")
+    client.put_flow(chain(tasks.pack.data(), tasks.pay_natively.data(number=7)))
+    aioqless_run_tasks()
+    assert Order.objects.get(number=7).paid
+
+
+async def test_coroutine_runs_tasks_in_a_thread(
+    project: object, aioqless_run_tasks: RunTasks
+) -> None:
+    results: list[AnyResult] = [await tasks.greet.aenqueue("Ann"), await tasks.add.aenqueue(1)]
+    await asyncio.to_thread(aioqless_run_tasks)
+    for result in results:
+        await result.arefresh()
+        assert result.status == TaskResultStatus.SUCCESSFUL
+    with pytest.raises(RuntimeError, match="event loop"):
+        aioqless_run_tasks()
 
 
 def test_test_begins_without_the_jobs_of_another(

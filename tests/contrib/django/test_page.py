@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import unittest
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -18,7 +19,7 @@ from aioqless.contrib.django.task_framework import TaskResultStatus, task_backen
 from tests.contrib.django.shop import models
 
 PAGE = (Path(__file__).parents[3] / "docs" / "django.md").read_text("utf-8")
-SETTINGS, TASKS, VIEWS, OPTIONS, OUTBOX, STEPS, FLOW, PLUGIN, TEST = re.findall(
+SETTINGS, TASKS, VIEWS, OPTIONS, OUTBOX, STEPS, FLOW, CASE, IMMEDIATE, PLUGIN, TEST = re.findall(
     r"```python\n(.*?)```", PAGE, re.DOTALL
 )
 exec(PLUGIN)  # pytest_plugins of this module
@@ -78,6 +79,24 @@ def test_test_of_the_page_passes(
     monkeypatch.setitem(sys.modules, "shop.tasks", SimpleNamespace(**page))
     run(re.sub("@pytest.mark.django_db.*", "", TEST), page)  # a mark of pytest-django
     page["test_order_is_confirmed"](aioqless_run_tasks)
+
+
+def test_case_of_the_page_passes(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    run(TASKS + STEPS, page)
+    monkeypatch.setitem(sys.modules, "shop.tasks", SimpleNamespace(**page))
+    run(CASE, page)
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(page["OrderTests"]).run(result)
+    assert (result.testsRun, result.errors, result.failures) == (2, [], [])
+
+
+def test_immediate_backend_of_the_page_runs_a_task(page: dict[str, Any]) -> None:
+    models.Order.objects.create(number=1042)
+    exec(IMMEDIATE, page)
+    with override_settings(TASKS=page["TASKS"]):
+        run(TASKS + OPTIONS, page)
+        result = page["confirm"].enqueue(1042)
+    assert result.return_value == "order 1042 is confirmed"
 
 
 def test_outbox_of_the_page_puts_a_row(page: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from aioqless import Client
 from aioqless.contrib.flask.app_context import worker_sources
 from aioqless.testing import drain
 from tests.pages import ROOT, blocks
+from tests.projects import run_pytest
 
 
 async def test_application_of_the_page_puts_a_job_that_runs(
@@ -20,7 +22,7 @@ async def test_application_of_the_page_puts_a_job_that_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (code,) = blocks(ROOT / "docs" / "flask.md", "python")
+    code, _ = blocks(ROOT / "docs" / "flask.md", "python")
     shop = types.ModuleType("shop")
     monkeypatch.setitem(sys.modules, "shop", shop)
     monkeypatch.setenv("AIOQLESS_NAMESPACE", client.namespace)
@@ -34,3 +36,11 @@ async def test_application_of_the_page_puts_a_job_that_runs(
     job = await client.jobs.get(answer.text)
     assert job and job.state == "complete"
     assert "hello Ada from the corner shop" in capsys.readouterr().out
+
+
+def test_tests_of_the_page_pass(tmp_path: Path) -> None:
+    for name, code in zip(
+        ("shop", "test_shop"), blocks(ROOT / "docs/flask.md", "python"), strict=True
+    ):
+        (tmp_path / f"{name}.py").write_text(code)
+    assert "2 passed" in run_pytest(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -65,6 +66,11 @@ def fail_twice() -> int:
 
 
 @task
+def exit_with(code: int) -> None:
+    sys.exit(code)
+
+
+@task
 def pay(number: int) -> None:
     Order.objects.filter(number=number).update(paid=True)
     calls.append(threading.current_thread())
@@ -78,6 +84,28 @@ async def apay(number: int) -> None:
 @job(klass="shop.Native")
 def pay_natively(job: Job[Any], number: int) -> None:
     Order.objects.filter(number=number).update(paid=True)
+
+
+def mark_paid(database: str, number: int) -> int:
+    order = Order.objects.using(database).get(number=number)
+    order.paid = True
+    order.save()
+    return order.number
+
+
+@task
+def pay_in(database: str, number: int) -> int:
+    return mark_paid(database, number)
+
+
+@task
+async def apay_in(database: str, number: int) -> int:
+    return await sync_to_async(mark_paid)(database, number)
+
+
+@job(klass="shop.PayIn")
+def pay_natively_in(job: Job[Any], database: str, number: int) -> int:
+    return mark_paid(database, number)
 
 
 @job(klass="shop.Pack", queue="packing")

@@ -12,9 +12,8 @@ from redis import exceptions
 
 from aioqless.cli.exit_codes import REFUSED, UNREACHABLE
 from aioqless.cli.worker_command import Host, run_worker
-from aioqless.contrib.django.backend import Backend
+from aioqless.contrib.django.backend import find_backend
 from aioqless.contrib.django.handlers import worker_sources
-from aioqless.contrib.django.task_framework import task_backends
 from aioqless.errors import AioqlessError, ServerUnavailable
 from aioqless.runtime import os_signals
 
@@ -62,11 +61,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=REFUSED) from error
 
     def _host(self, alias: str) -> Host:
-        backend = task_backends[alias]
-        if not isinstance(backend, Backend):
-            raise ImproperlyConfigured(
-                f"TASKS[{alias!r}] must have aioqless.contrib.django.Backend as its BACKEND"
-            )
+        backend = find_backend(alias)
         return Host(
             program=self._program,
             collect=lambda modules: worker_sources(backend, modules),
