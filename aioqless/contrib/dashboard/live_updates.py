@@ -30,6 +30,8 @@ MAX_PAUSE = 2.0
 # About how many commands of Redis per second all pages take, beside the overview that they share;
 # and seconds of a pause for it, at most.
 COMMAND_RATE, MAX_COMMAND_PAUSE = 40.0, 15.0
+# That of the seconds after a user's action, whose effect users want to see.
+FRESH, FRESH_PAUSE = 10.0, 1.0
 CONFIRM_INTERVAL = 2.0  # seconds after which an unchanged page is confirmed; page.js waits for 15
 # seconds for which a reader that left keeps its turn: reconnecting must not be a way to the front
 REMEMBERED = 10.0
@@ -86,6 +88,7 @@ class LiveUpdates:
         self._rendering_task: asyncio.Task[None] | None = None
         self._commands = 0  # of Redis, as estimated
         self._changed = -1e9  # when a reader changed something
+        self._pause_ends = asyncio.Event()
 
     @property
     def streams(self) -> int:
@@ -131,6 +134,7 @@ class LiveUpdates:
         for topic in self._topics.values():
             topic.rendered = -1e9
         self._added.set()
+        self._pause_ends.set()
 
     async def aclose(self) -> None:
         """Stop rendering."""
@@ -172,14 +176,19 @@ class LiveUpdates:
                 if topic := await self._next_topic():
                     began, before = time.process_time(), self._commands
                     read_at = asyncio.get_running_loop().time()
+                    self._pause_ends.clear()
                     html = await self._render(topic)
+                    is_fresh = read_at < self._changed + FRESH
                     pause = max(
                         min(MAX_PAUSE, time.process_time() - began),
-                        min(MAX_COMMAND_PAUSE, (self._commands - before) / COMMAND_RATE),
+                        min(
+                            FRESH_PAUSE if is_fresh else MAX_COMMAND_PAUSE,
+                            (self._commands - before) / COMMAND_RATE,
+                        ),
                     )
                     if read_at > self._changed:
                         self._show(topic, html)
-                    await asyncio.sleep(pause)
+                    await wait_for_event(self._pause_ends, pause)
         finally:
             self._rendering_task = None
 

@@ -126,6 +126,23 @@ async def test_live_page_that_was_read_before_an_action_is_not_shown_after_it(
     assert "Resume" not in before[0] and "Resume" in after[0]
 
 
+async def test_live_page_shows_what_follows_from_an_action_without_a_long_pause(
+    client: Client, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    app, shown, contents = create_app(client, identify=OPEN), list[str](), list[str]()
+    monkeypatch.setattr(live_updates, "COMMAND_RATE", 0.001)
+    monkeypatch.setattr(live_updates, "MAX_COMMAND_PAUSE", 600.0)
+    async with served(app) as site, entered(site, headers={"Origin": site}) as http:
+        reading = asyncio.create_task(follow(http, "/queue?name=mail", shown, contents))
+        await until(lambda: shown)
+        await do(http, "pause", queue="mail")
+        await until(lambda: "Resume" in contents[-1])
+        await client.queue("mail").put("Later", {}, tags=["follows"])
+        await until(lambda: "Later" in contents[-1])
+        reading.cancel()
+        await asyncio.wait([reading])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("pages", [PAGES[:1], PAGES[:1] * 5, PAGES[:1] * 20, PAGES[:20]])
 async def test_live_pages_cost_redis_at_most_100_commands_per_second(
