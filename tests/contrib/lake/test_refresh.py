@@ -86,29 +86,18 @@ def interrupt() -> None:
     raise KeyboardInterrupt
 
 
-FIRST, LAST = DERIVED[1], DERIVED[-1]  # after one commit, and after all others
-
-
 @pytest.mark.parametrize(
-    "tables",
-    [
-        (FIRST, LAST),
-        *(
-            pytest.param((each,), marks=pytest.mark.long, id=each)
-            for each in (DERIVED[0], *DERIVED[2:-1])
-        ),
-    ],
+    "table", [DERIVED[-1], *(pytest.param(each, marks=pytest.mark.long) for each in DERIVED[:-1])]
 )
 def test_refresh_that_was_killed_before_any_commit_is_continued(
-    lake: Lake, latest: Lake, monkeypatch: pytest.MonkeyPatch, tables: tuple[str, ...]
+    lake: Lake, latest: Lake, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
-    for table in tables:
-        known = versions(lake)
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            stop_at(patched, table, interrupt)
-            refresh(lake, open_session)
-        changed = {name for name, version in versions(lake).items() if version > known[name]}
-        assert changed == {*DERIVED[: DERIVED.index(table)]}
+    known = versions(lake)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        stop_at(patched, table, interrupt)
+        refresh(lake, open_session)
+    changed = {name for name, version in versions(lake).items() if version > known[name]}
+    assert changed == {*DERIVED[: DERIVED.index(table)]}
     fill(lake, LAST_EVENT)
     assert contents(lake) == contents(latest)
 
@@ -182,7 +171,7 @@ def test_refresh_gives_up_when_others_always_commit_first(
         refresh(lake, open_session)
 
 
-@pytest.mark.parametrize("is_made", [False, True])
+@pytest.mark.parametrize("is_made", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_tables_whose_folders_were_deleted_are_made_again(
     filled: Lake, whole: Lake, is_made: bool
 ) -> None:
@@ -204,6 +193,7 @@ def test_days_are_computed_again_when_that_is_asked_for(filled: Lake, whole: Lak
     assert contents(filled) == contents(whole)
 
 
+@pytest.mark.long
 def test_a_refresh_without_new_events_makes_few_requests(stored_lake: str, store_log: Path) -> None:
     lake = Lake(stored_lake, create=True)
     for number in range(3):

@@ -61,7 +61,7 @@ def test_users_start_the_server_again_when_a_full_disk_has_space(small_disk: Pat
     server = ensure(small_disk / "data")
     with Writer(server) as writer:
         filled, deaths = fill(small_disk), writer.reconnected
-        until(lambda: writer.reconnected > deaths + 20)
+        until(lambda: writer.reconnected > deaths + 5)
         filled.unlink()
         writer.wait_for_more()
     assert writer.lost == 0
