@@ -1,6 +1,7 @@
 """The Redis servers that a process may use: any, but within an isolated test that of the tests.
 
-`aioqless.testing.isolation` restricts its process, and by the environment those that it starts.
+`aioqless.testing.isolation` restricts its process. Child processes inherit the restriction from
+the environment.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ TESTS_ALLOW = "AIOQLESS_TESTS_ALLOW"
 
 
 class ServerRestriction:
-    """Lets clients use the tests' Redis, and those that AIOQLESS_TESTS_ALLOW names.
+    """Lets clients use the tests' Redis, and the servers that AIOQLESS_TESTS_ALLOW names.
 
     Attributes:
         url: URL of the tests' Redis; None outside of isolated tests.
@@ -32,7 +33,7 @@ class ServerRestriction:
 
     @contextmanager
     def within_test(self, url: str) -> Iterator[None]:
-        """Restrict this process, and those that it starts, while the block is entered.
+        """Restrict this process and its child processes while the block is entered.
 
         Raises:
             ValueError: AIOQLESS_TESTS_ALLOW has something that is no URL of Redis.

@@ -120,7 +120,7 @@ async def read_dependency_failures(backend: JobBackend, jid: str) -> dict[str, F
 
 
 async def find_failures(backend: JobBackend, jids: list[str]) -> dict[str, Failure]:
-    """Return the failures of jobs, and of those that hold them, by jid.
+    """Return the failures of jobs, and of the jobs that they wait for, by jid.
 
     Raises:
         DecryptionError: The data of a failed job can't be decrypted.

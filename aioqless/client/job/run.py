@@ -272,7 +272,7 @@ class JobRun:
         return self._output is not None
 
     async def flush_output(self) -> None:
-        """Wait until what was emitted is sent."""
+        """Wait until all emitted values are sent."""
         if self._output is not None:
             await self._output.flush()
 

@@ -154,7 +154,7 @@ class StoredJob:
         return self.tags
 
     async def untag(self, *tags: str) -> list[str]:
-        """Remove tags, and return those that the job still has.
+        """Remove tags, and return the tags that are left.
 
         Args:
             tags: Tags; the job need not have them.

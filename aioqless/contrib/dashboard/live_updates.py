@@ -129,7 +129,7 @@ class LiveUpdates:
                 del self._topics[key]
 
     def note_change(self) -> None:
-        """Discard what was read before a user's action: pages show its effect from now on."""
+        """Render all pages again after a user's action, so that they show its effect."""
         self._changed = asyncio.get_running_loop().time()
         for topic in self._topics.values():
             topic.rendered = -1e9

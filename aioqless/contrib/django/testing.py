@@ -32,7 +32,7 @@ class TaskTestMixin(RedisTestMixin):
 
 
 def run_tasks() -> None:
-    """Run all tasks and jobs that are ready, and those that they make ready; not on an event loop.
+    """Run all ready tasks and jobs, and the jobs that these make ready; not on an event loop.
 
     Within a transaction, as in a test of Django's `TestCase`, plain functions run on the calling
     thread, and coroutines use its database connections, so that they see what it has written.
