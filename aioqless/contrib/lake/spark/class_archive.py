@@ -8,7 +8,9 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,8 @@ from pyspark import __version__ as spark_version
 
 _NO_LOG: Final = "-Xlog:disable -Xlog:all=off"  # Java would say on stdout why it uses no archive
 _PATIENCE: Final = 60.0  # seconds for which Java may write the archive
+_KEPT: Final = 30 * 86400.0  # seconds for which an archive is kept that no process has used
+_UNFINISHED_KEPT: Final = 3600.0  # seconds for which one is kept that is not in its place yet
 
 
 def archive_options(java: Path, options: Sequence[str]) -> list[str]:
@@ -35,12 +39,15 @@ def archive_options(java: Path, options: Sequence[str]) -> list[str]:
     key = hashlib.sha256(repr(about).encode()).hexdigest()[:16]
     archive = _cache() / f"spark-{spark_version}-{key}.jsa"
     if archive.exists():
+        with suppress(OSError):
+            archive.touch()
         return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *_NO_LOG.split()]
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         new = archive.with_name(f"{archive.name}.{os.getpid()}")
         new.touch()
         new.unlink()
+        _remove_unused(archive.parent)
     except OSError:  # a home that can't be written
         return []
     atexit.register(_finish, new, archive)
@@ -59,6 +66,15 @@ def find_empty_folder() -> Path:
 
 def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aioqless"
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove archives of former installations, and what killed processes left; each has 190 MB."""
+    for each in folder.glob("spark-*.jsa*"):
+        kept = _KEPT if each.suffix == ".jsa" else _UNFINISHED_KEPT
+        with suppress(FileNotFoundError):  # another process removes it, too
+            if time.time() - each.stat().st_mtime > kept:
+                each.unlink()
 
 
 def _finish(new: Path, archive: Path) -> None:
