@@ -47,6 +47,8 @@ _ERRORS: dict[str, type[Exception]] = {
 }
 # Redis closes the connection after it. Another wording counts a Cluster's own connections, too.
 _TOO_MANY_CLIENTS = "max number of clients"
+# The answer to a call of more than ten words, or of long ones, instead of NOAUTH.
+_UNAUTHENTICATED = "Protocol error: unauthenticated"
 
 # Redis can't be reached, or can't do anything now. Nothing is wrong with the call: it may be sent
 # again later. The last three come from connections of redis-py, such as subscriptions.
@@ -63,4 +65,6 @@ def make_error(text: str) -> Exception:
     """Return the exception for an error reply, with the reply as its text."""
     if _TOO_MANY_CLIENTS in text:
         return exceptions.ConnectionError(text)
+    if _UNAUTHENTICATED in text:
+        return exceptions.AuthenticationError(text)
     return _ERRORS.get(text.partition(" ")[0], exceptions.ResponseError)(text)

@@ -9,6 +9,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, NewJob, QueueFull
+from aioqless.redis.connection import Connection
 from aioqless.redis.error_replies import make_error
 from tests.client.proxy import Proxy
 from tests.server import OwnServer
@@ -117,6 +118,23 @@ async def test_wrong_password_raises_without_retries(own_server: OwnServer) -> N
     async with Client(own_server.url.replace("redis://", "redis://:secret@")) as client:
         assert await client.queue("mail").put("Greet")
         assert client.endpoint == {"url": own_server.url}
+
+
+@pytest.mark.parametrize("word", ["a", "a" * 20_000])
+async def test_call_of_many_or_long_words_without_a_password_is_an_authentication_error(
+    own_server: OwnServer, word: str
+) -> None:
+    """Redis doesn't read such a call of a client that hasn't authenticated, and says so oddly.
+
+    A client has one under way whose connection was accepted while a password was set, if another
+    is set after it was removed.
+    """
+    async with Client(own_server.url) as client:
+        await client.redis.config_set("requirepass", "secret")
+    connection = Connection(own_server.url)  # without a name, and so without a refused handshake
+    with pytest.raises(exceptions.AuthenticationError, match="unauthenticated"):
+        await connection.execute("EVALSHA", *[word] * (12 if len(word) == 1 else 1))
+    await connection.aclose()
 
 
 async def test_script_error_names_its_file_and_line(client: Client) -> None:
