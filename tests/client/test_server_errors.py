@@ -87,6 +87,14 @@ def test_reply_of_a_temporary_state_is_a_connection_error(reply: str) -> None:
     assert isinstance(error, exceptions.ConnectionError) and str(error) == reply
 
 
+def test_client_denied_by_the_protected_mode_may_be_admitted_later() -> None:
+    """Redis answers so to a client of another host as soon as it connects, and hangs up."""
+    error = make_error(
+        "DENIED Redis is running in protected mode because protected mode is enabled"
+    )
+    assert isinstance(error, exceptions.AuthenticationError)
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "nonsense", "redis://127.0.0.1:port"])
 async def test_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError):
