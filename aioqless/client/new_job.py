@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.constraints import encode_constraints
+from aioqless.client.generated_jid import generate_jid
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions, Unique
 from aioqless.errors import InvalidData
 from aioqless.store import PutFlowRow, PutManyRow
@@ -309,7 +309,7 @@ def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
     if new.branch is not None:
         options = {**options, "on_failure": encode_branch(new.branch, max_data, codec)}
     return {
-        "jid": options.get("jid") or os.urandom(16).hex(),  # as secrets.token_hex, in half the time
+        "jid": options.get("jid") or generate_jid(),
         "klass": klass,
         "data": codec.encode(text, klass),
         **options,  # type: ignore[typeddict-item]  # of the types that their checks return

@@ -10,7 +10,6 @@ Example:
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, cast, overload
@@ -18,6 +17,7 @@ from typing import Generic, TypeAlias, cast, overload
 from typing_extensions import Unpack
 
 from aioqless import validation
+from aioqless.client.generated_jid import generate_jid
 from aioqless.client.job_data import RESULT
 from aioqless.client.new_job import NewJob, Placed, R, Result_co, StepResult, measure
 from aioqless.client.put_options import FLOW, FlowOptions, PutOptions
@@ -137,7 +137,7 @@ def lay_out(
     flow: Step,
     queue: str | None,
     options: FlowOptions,
-    make_jid: Callable[[], str] = lambda: secrets.token_hex(16),
+    make_jid: Callable[[], str] = generate_jid,
 ) -> tuple[Rows, Flow]:
     """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
 

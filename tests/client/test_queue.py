@@ -141,7 +141,7 @@ async def test_put_of_a_new_job_refuses_separate_data(client: Client) -> None:
 
 async def test_put_without_a_jid_generates_one(client: Client) -> None:
     jids = {await client.queue("mail").put("Greet") for _ in range(20)}
-    assert len(jids) == 20 and all(len(jid) == 32 for jid in jids)
+    assert len(jids) == 20 and all(len(jid) == 24 for jid in jids)
 
 
 async def test_put_with_an_option_named_as_a_parameter_says_how_data_is_passed(

@@ -114,8 +114,8 @@ async def test_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     assert (await story.tick(7200.5, ("night", 7200, 7200, 93600)))["made"] == ["night-1"]
     assert await story.job("night-1") == {
         "jid": "night-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
-        "state": "waiting", "worker": "",
-        "expires": "0", "queue": "mail", "retries": "3", "remaining": "3",
+        "state": "waiting",
+        "queue": "mail", "retries": "3", "remaining": "3",
         "time": "7200." + 6 * "0", "spawned_from_jid": "night",
         "history": '[{"q":"mail","put":7200.000000}]',
     }  # fmt: skip

@@ -143,7 +143,7 @@ async def test_entries_without_a_jid_become_one_job_each(story: Story, there: Fo
     await there.push(*[{"class": "K", "args": [1]}] * 3)
     assert await there.take() == _taken(3)
     jids = await story.pop(12, count=9)
-    assert (len(set(jids)), {len(jid) for jid in jids}) == (3, {32})
+    assert (len(set(jids)), {len(jid) for jid in jids}) == (3, {24})
 
 
 ARGS = [

@@ -18,8 +18,8 @@ async def test_new_job_is_stored_like_by_other_qless_clients(story: Story) -> No
     await story.put("a", A_MOMENT, data='{"n": 1}', priority=-3, tags=["x", "y"], retries=2)
     assert await story.job("a") == {
         "jid": "a", "klass": "Greet", "data": '{"n": 1}', "priority": "3", "tags": '["x","y"]',
-        "state": "waiting", "worker": "",
-        "expires": "0", "queue": "mail", "retries": "2", "remaining": "2",
+        "state": "waiting",
+        "queue": "mail", "retries": "2", "remaining": "2",
         "time": "1353000060.123456",
         "history": '[{"q":"mail","put":1353000060.123456}]',
     }  # fmt: skip

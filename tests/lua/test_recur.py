@@ -99,8 +99,8 @@ async def test_instance_is_a_job_put_when_it_was_due(story: Story) -> None:
     assert await story.peek(20) == ["r-1"]
     assert await story.job("r-1") == {
         "jid": "r-1", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
-        "state": "waiting", "worker": "",
-        "expires": "0", "queue": "mail", "retries": "3", "remaining": "3",
+        "state": "waiting",
+        "queue": "mail", "retries": "3", "remaining": "3",
         "time": "15." + 6 * "0", "spawned_from_jid": "r",
         "history": '[{"q":"mail","put":15.000000}]',
     }  # fmt: skip

@@ -71,6 +71,8 @@ def keyspace(redis: Redis, name: str) -> dict[str, Any]:
         and not (key == f"{name}:x:agenda" and _are_reviews(contents))
     }
     for key in [key for key in found if key.startswith(f"{name}:j:")]:
+        if isinstance(found[key], dict) and "jid" in found[key]:  # peers read missing ones so
+            found[key] = {"worker": "", "expires": 0.0, **found[key]}
         if isinstance(found[key], dict) and (puts := _puts(found[key].pop("history", "[]"))):
             found[f"{key}-history"] = puts + found.get(f"{key}-history", [])
     return found

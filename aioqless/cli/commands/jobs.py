@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Annotated, cast
 
 import typer
@@ -37,6 +36,7 @@ from aioqless.cli.presentation.prompts import show_progress
 from aioqless.cli.watch import warn_if_left, watch_jobs
 from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
+from aioqless.client.generated_jid import generate_jid
 from aioqless.client.job import JobRecord
 from aioqless.client.job.summaries import JobSummary, SearchPage
 from aioqless.client.new_job import NewJob
@@ -92,7 +92,7 @@ def put(
 
     async def act(client: Client) -> None:
         # to watch a job, its jid must be known before it is put
-        own_jid = jid or (secrets.token_hex(16) if wait else None)
+        own_jid = jid or (generate_jid() if wait else None)
         new = NewJob(
             handler,
             body,

@@ -9,10 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from aioqless.client.generated_jid import JID_DIGITS
 from aioqless.contrib.job_filter import Condition, Text
 
 MAX_DETAILS = 1000  # characters
-GENERATED_JID = re.compile("[0-9a-f]{32}")
+GENERATED_JID = re.compile(f"[0-9a-f]{{{JID_DIGITS}}}")
 EVENTS = {
     "put": "Enqueued in {q}", "popped": "Started by {worker}", "done": "Completed",
     "failed": "Failed in {group}", "failed-retries": "Failed: no retries left ({group})",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from aioqless import Client, Job, JobRecord, JobState
+from aioqless.client.generated_jid import generate_jid
 from aioqless.client.job.state import FailureReason, HistoryEvent
 from aioqless.contrib.django.task import declared_tasks
 from aioqless.contrib.django.task_framework import (
@@ -44,7 +44,7 @@ def new_result(task: AnyTask, args: Sequence[Any], kwargs: Any, alias: str) -> A
     """
     return TaskResult(
         task=task,
-        id=secrets.token_hex(16),
+        id=generate_jid(),
         status=TaskResultStatus.READY,
         enqueued_at=None,
         started_at=None,

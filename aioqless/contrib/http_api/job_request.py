@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from aioqless.client import Client
+from aioqless.client.generated_jid import generate_jid
 from aioqless.client.job import JobRecord
 from aioqless.client.job_set import JobSet
 from aioqless.contrib.http import Identification
@@ -53,7 +53,7 @@ class JobRequest:
 
     def new_jid(self) -> str:
         """Return a new jid, or that of the idempotency key."""
-        name = secrets.token_hex(16) if self.key is None else _digest(self.key.encode())
+        name = generate_jid() if self.key is None else _digest(self.key.encode())
         return self.own_name(name)
 
     def body_digest(self, klass: str) -> str:

@@ -27,7 +27,7 @@ from aioqless.contrib.partitions.access import AccessOptions, PartitionedAccess
 from aioqless.contrib.partitions.nodes import node_of
 from aioqless.contrib.partitions.routing import (
     check_count,
-    generate_jid,
+    generate_jid_in,
     partition_of,
 )
 from aioqless.contrib.partitions.sums import add_by_name
@@ -109,7 +109,7 @@ class PartitionedClient(Client):
         Args:
             key: A partition key, a unique key, a limit key, or another job's jid.
         """
-        return generate_jid(self.partition_of(key), self.count)
+        return generate_jid_in(self.partition_of(key), self.count)
 
     @override
     def job_set(

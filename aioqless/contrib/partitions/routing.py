@@ -2,7 +2,7 @@
 
 The partition of a jid is its CRC-32 modulo the number of partitions. As in Redis Cluster, a part in
 braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a generated jid,
-32 hexadecimal digits, it is the last four digits modulo the number of partitions; of the instances
+24 hexadecimal digits, it is the last four digits modulo the number of partitions; of the instances
 of a recurring job and of called jobs, a generated jid with dashes and numbers, too. The jid of a
 job that a failure put, and those of jobs that it calls, are routed as that of the failed job. Keys
 of constraints are routed as jids are.
@@ -13,13 +13,13 @@ from __future__ import annotations
 import binascii
 import itertools
 import re
-import secrets
 from collections.abc import Sequence
 from functools import cache
 from zlib import crc32
 
 import msgspec
 
+from aioqless.client.generated_jid import JID_DIGITS, generate_jid
 from aioqless.redis import SLOTS
 from aioqless.store import Keys
 
@@ -27,7 +27,8 @@ MAX_PARTITIONS = 1024
 
 _FIRST = "0.8631"  # of any number: so a client with another one finds the record of the right one
 
-_GENERATED_JID = re.compile(r"[0-9a-f]{28}([0-9a-f]{4})(?:-\d+)*")
+_RANDOM = JID_DIGITS - 4  # digits of a generated jid that don't name its partition
+_GENERATED_JID = re.compile(rf"[0-9a-f]{{{_RANDOM}}}([0-9a-f]{{4}})(?:-\d+)*")
 _OF_FAILURE = re.compile(r"(?:(?:-handler)?-failure-\d+(?:-\d+)*)+$")
 _TAGGED = re.compile(r"\{([^}]+)\}")
 
@@ -81,7 +82,7 @@ def partition_of(name: str, partitions: int) -> int:
         return 0
     if "-failure-" in name:
         name = _OF_FAILURE.sub("", name)
-    if len(name) >= 32 and (generated := _GENERATED_JID.fullmatch(name)):
+    if len(name) >= JID_DIGITS and (generated := _GENERATED_JID.fullmatch(name)):
         return int(generated[1], 16) % partitions
     if "{" in name and (tagged := _TAGGED.search(name)):
         name = tagged[1]
@@ -119,14 +120,14 @@ def keys_of_data(text: str | bytes | None) -> list[str]:
     return [*([keys["unique"]] if "unique" in keys else []), *keys.get("limits", {}).values()]
 
 
-def generate_jid(partition: int, partitions: int, digits: str | None = None) -> str:
-    """Return a jid of a partition: 32 hexadecimal digits, random but for the last four."""
-    digits = digits or secrets.token_hex(16)
-    number = int(digits[28:], 16)
+def generate_jid_in(partition: int, partitions: int, digits: str | None = None) -> str:
+    """Return a jid of a partition: 24 hexadecimal digits, random but for the last four."""
+    digits = digits or generate_jid()
+    number = int(digits[_RANDOM:], 16)
     number += partition - number % partitions
     if number > 0xFFFF:
         number -= partitions
-    return f"{digits[:28]}{number:04x}"
+    return f"{digits[:_RANDOM]}{number:04x}"
 
 
 def recurring_jid(jid: str, partitions: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-import secrets
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import cast
 
 import msgspec
 
+from aioqless.client.generated_jid import generate_jid
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.new_job import NewJob, encode_job
 from aioqless.client.put_options import FlowOptions
@@ -22,7 +22,7 @@ from aioqless.client.put_sender import PutHook, PutSender, SendFlow
 from aioqless.client.workflows import Flow, Step, lay_out
 from aioqless.contrib.partitions.routing import (
     common_partition,
-    generate_jid,
+    generate_jid_in,
     keys_of,
     partition_of,
     recurring_jid,
@@ -69,7 +69,7 @@ class PartitionedSender(PutSender):
             common_partition([row["jid"], *names], self._count)
             return row
         partition = common_partition(names, self._count) if names else self._next_partition()
-        return {**row, "jid": generate_jid(partition, self._count, row["jid"])}
+        return {**row, "jid": generate_jid_in(partition, self._count, row["jid"])}
 
     async def put_flow(
         self, flow: Step, queue: str | None, wait: Seconds, options: FlowOptions
@@ -81,14 +81,14 @@ class PartitionedSender(PutSender):
         made: set[str] = set()
 
         def make_jid() -> str:
-            made.add(jid := secrets.token_hex(16))
+            made.add(jid := generate_jid())
             return jid
 
         for _, job in lay_out(flow, queue, options, make_jid)[0]:
             own = [str(job.options.get("jid")), *_names(encode_job(job, sys.maxsize))]
             names += [name for name in own if name not in made]
         home = common_partition(names, self._count) if names else random.randrange(self._count)
-        laid_out = lay_out(flow, queue, options, partial(generate_jid, home, self._count))
+        laid_out = lay_out(flow, queue, options, partial(generate_jid_in, home, self._count))
         return await self.put_laid_out(*laid_out, wait)
 
     async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:

@@ -101,4 +101,4 @@ def test_immediate_backend_of_the_page_runs_a_task(page: dict[str, Any]) -> None
 
 def test_outbox_of_the_page_puts_a_row(page: dict[str, Any]) -> None:
     run("from shop.models import Order\n" + OUTBOX, page)
-    assert len(page["jid"]) == 32
+    assert len(page["jid"]) == 24

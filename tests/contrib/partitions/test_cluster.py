@@ -23,7 +23,7 @@ from aioqless.client.events.types import AnyEvent, Missed, Put
 from aioqless.client.job.state import Emitted
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
-from aioqless.contrib.partitions.routing import generate_jid, partition_of
+from aioqless.contrib.partitions.routing import generate_jid_in, partition_of
 from aioqless.contrib.private_redis.server_binary import is_older
 from aioqless.errors import PutManyError
 from aioqless.redis.cluster import slot_of
@@ -322,7 +322,7 @@ async def test_sums_while_a_node_is_away_fail_and_name_it_and_other_partitions_c
     ) as client:
         nodes = owners(cluster, client)
         node = nodes[0]
-        jobs = [NewJob("Greet", jid=generate_jid(number, 12)) for number in range(12)]
+        jobs = [NewJob("Greet", jid=generate_jid_in(number, 12)) for number in range(12)]
         await client.put_many(jobs, queue="mail")
         queue = client.queue("mail")
         with away(cluster, node, how):
@@ -376,7 +376,7 @@ async def test_commands_while_a_node_is_away_name_it_and_show_each_other_partiti
     async with PartitionedClient(cluster.url, namespace=namespace, partitions=12) as client:
         nodes = owners(cluster, client)
         node = nodes[0]
-        jobs = [NewJob("Greet", jid=generate_jid(number, 12)) for number in range(12)]
+        jobs = [NewJob("Greet", jid=generate_jid_in(number, 12)) for number in range(12)]
         await client.put_many(jobs, queue="mail")
         other = next(n for n, each in enumerate(nodes) if each is not node)
         partition = client.partitions[other].namespace
@@ -411,13 +411,13 @@ async def test_put_many_while_a_node_is_away_says_which_jobs_to_put_again(
                 await client.put_many(jobs, queue="mail")
             error = caught.value
             with pytest.raises(exceptions.ConnectionError, match=f"{gone.address} of redis"):
-                await client.jobs.get(generate_jid(min(lost), 12))
+                await client.jobs.get(generate_jid_in(min(lost), 12))
             assert not error.refused and {
                 n for n, jid in enumerate(error.jids) if client.partition_of(jid) in lost
             } == set(error.unknown)
             async with AsyncSession(engine) as session, session.begin():
                 for partition in (min(lost), next(n for n in range(12) if n not in lost)):
-                    jid = generate_jid(partition, 12)
+                    jid = generate_jid_in(partition, 12)
                     outbox.put(session, "Greet", jid=jid, queue="other")
             with pytest.raises(exceptions.ConnectionError):
                 await Relay(outbox, engine, client).once()

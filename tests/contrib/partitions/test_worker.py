@@ -15,7 +15,7 @@ import pytest
 
 from aioqless import Job, NewJob, Settings, chain, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
-from aioqless.contrib.partitions.routing import generate_jid
+from aioqless.contrib.partitions.routing import generate_jid_in
 from aioqless.errors import NameTaken
 from tests.conftest import Until
 from tests.worker.conftest import Lines
@@ -36,7 +36,7 @@ async def client(
 
 def jid_in(client: PartitionedClient, partition: int) -> str:
     """Return a new jid of a partition."""
-    return generate_jid(partition, client.count)
+    return generate_jid_in(partition, client.count)
 
 
 async def run_all(client: PartitionedClient, *jobs: Any, **options: Any) -> None:

@@ -8,7 +8,7 @@ from tests.lua.story import Story
 Commands: TypeAlias = list[tuple[Any, ...]]
 FAILURE = json.dumps({"group": "typo", "message": "no", "when": 3, "worker": "ann"})
 TERMS = json.dumps({"unique": "k", "until": "done", "limits": [{"key": "k", "limit": 1}]})
-FREE_FIELDS = ["jid", "state", "worker", "priority", "expires", "retries", "remaining", "time"]
+FREE_FIELDS = ["jid", "state", "priority", "retries", "remaining", "time"]
 
 
 def note(kind: str, about: str) -> str:

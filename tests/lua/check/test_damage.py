@@ -76,6 +76,9 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
         f"a {jid} job has no state": ({"fields"}, [("HDEL", f"j:{jid}", "state")])
         for jid in ("scheduled", "held")
     },
+    "a running job has no expires": ({"fields"}, [("HDEL", "j:running", "expires")]),
+    "a running job has no worker": ({"fields", "held-not-running"},
+        [("HDEL", "j:running", "worker")]),
     "a running job has no state": ({"fields", "held-not-running"},
         [("HDEL", "j:running", "state")]),
     "a waiting job has no tags": ({"fields", "tag-not-on-job"}, [("HDEL", "j:waiting", "tags")]),

@@ -45,7 +45,7 @@ end
 function calls.child_prefix(jid)
   local digits = string.match(jid, '^(%x+)[-%d]*$')
   if not string.find(ns, '.{') or string.find(jid, '{[^}]+}')
-    or string.find(jid, '-failure-', 1, true) or digits and #digits == 32 then
+    or string.find(jid, '-failure-', 1, true) or digits and #digits == constants.JID_DIGITS then
     return jid
   end
   if string.find(jid, '[{}]') then

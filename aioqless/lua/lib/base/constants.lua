@@ -2,6 +2,7 @@
 -- The linker writes `constants.NAME` out as its value.
 
 local MAX_NAME_LENGTH = 512    -- bytes
+local JID_DIGITS = 24          -- hexadecimal digits of a generated jid
 local MAX_DATA_DEPTH = 900     -- nesting of a job's data; cjson parses 1,000 levels
 local MAX_BATCH = 1000         -- entries of a list, a batch or a page in one call
 local MAX_PRIORITY = 100       -- beyond it, scores are too coarse for the order of puts

@@ -56,8 +56,10 @@ function enqueue.write(put, options, asked)
   local named = cjson.encode(queue)
   redis.call('PUBLISH', keys.log_channel(),
     '{"event":"put","jid":' .. cjson.encode(jid) .. ',"queue":' .. named .. '}')
-  if job then history.append(jid, job, now, 'put', '{"q":' .. named .. '}', true) end
-  if job then enqueue.remove_former(job, put.worker or '', depends or {}, now, put.again) end
+  if job then
+    history.append(jid, job, now, 'put', '{"q":' .. named .. '}', true)
+    enqueue.remove_former(job, put.worker or '', depends or {}, now, put.again)
+  end
   if tags then tagging.attach(jid, tags, now) end
   if depends then dependency.link(jid, depends) end
   if asked and asked.joins then debounce.write(jid, asked.joins, options) end
@@ -74,7 +76,7 @@ function enqueue.write(put, options, asked)
   redis.call('HSET', keys.job(jid), 'jid', jid, 'klass', put.klass, 'data', put.data,
     'priority', priority ~= 0 and json.number(priority) or '0',
     'tags', tags and json.texts(tags) or '[]', 'state', state,
-    'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
+    'queue', queue, 'retries', retries, 'remaining', retries,
     'time', time, 'history', job and '[]' or history.encode_put(time, named))
   if job or next(options) then enqueue.write_options(put, options, job, asked) end
   queue_sets.register_queue(queue, now)
@@ -158,9 +160,9 @@ function enqueue.remove_former(job, worker, depends, now, again)
     failures.leave_group(job)
     policies.note_retry(job.jid)
   end
-  local deleted = redis.call('HDEL', keys.job(job.jid), 'grace', 'scheduled', 'x-lost',
-    'x-declined', again and 'grace' or 'x-steps')
-  if deleted > (job.grace and 1 or 0) + (job.scheduled and 1 or 0) and not again then
+  record.set_fields(job.jid, 'worker', '', 'expires', 0)
+  record.delete_fields(job.jid, 'grace', 'scheduled', 'x-lost', 'x-declined')
+  if not again and redis.call('HDEL', keys.job(job.jid), 'x-steps') == 1 then
     steps.delete(job.jid)
   end
 end

@@ -44,6 +44,7 @@ function job_fields.check_fields(jid, job, places, now)
       written[#written + 1], written[#written + 2] = name, job[name]
     end
   end
+  job.worker, job.expires = job.worker or '', job.expires or 0
   if #missing == 0 then return end
   local lacking = table.concat(missing, ', ')
   findings.add('fields', {jid = jid, fields = missing}, function()
@@ -64,7 +65,8 @@ function job_fields.is_readable(jid, job, name)
   if name == 'failure' then
     return not value or type(select(2, pcall(cjson.decode, value))) == 'table'
   end
-  if name == 'expires' and value == '' then return true end
+  if name == 'worker' and not value then return job.state ~= 'running' end
+  if name == 'expires' and not args.is_given(value) then return job.state ~= 'running' end
   if TEXTS[name] then return value end
   local number = tonumber(value)
   return number and number == number and math.abs(number) ~= math.huge

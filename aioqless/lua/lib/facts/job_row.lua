@@ -15,8 +15,8 @@ local BULK = 17
 local RAREST = 18
 local SET = 19
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
--- eight of ROW, and `state`, `worker`, `expires`, `time`, `history`.
-local PLAIN = 13
+-- eight of ROW, and `state`, `time`, `history`.
+local PLAIN = 11
 
 -- Read a job that is about to be popped, with its row. Skipping rare fields saves time.
 function job_row.read(jid)

@@ -60,7 +60,7 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
   local time = record.format_time(tick)
   record.set_fields(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags',
     json.texts(tags), 'state', due > now and 'scheduled' or 'waiting',
-    'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries,
+    'queue', queue, 'retries', retries, 'remaining', retries,
     'time', time, 'spawned_from_jid', template,
     'history', history.encode_put(time, cjson.encode(queue)))
   if expires_in then record.set_fields(jid, 'x-expiry', due + expires_in) end

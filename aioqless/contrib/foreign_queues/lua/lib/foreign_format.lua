@@ -78,7 +78,7 @@ end
 -- resque's entries have no id. Two entries of the same bytes are two jobs.
 function foreign_format.create_jid(entry, now)
   return string.sub(redis.sha1hex(redis.call('INCR', keys.import_counter()) .. ':'
-    .. json.number(now) .. ':' .. entry), 1, 32)
+    .. json.number(now) .. ':' .. entry), 1, constants.JID_DIGITS)
 end
 
 -- nil if the entry doesn't say: our default.
