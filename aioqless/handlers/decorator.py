@@ -147,6 +147,10 @@ def _decorator(
     checked = check_options(options, is_bulk=is_bulk)
 
     def declare(fn: Callable[..., object]) -> Handler[...]:
+        if isinstance(fn, Handler):
+            raise TypeError(f"{fn.klass} is a handler already: write one @job, with all options")
+        if not hasattr(fn, "__qualname__"):
+            raise TypeError(f"@job takes a function, whose name is that of its jobs (got {fn!r})")
         _check_name(fn)
         if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
             raise TypeError(

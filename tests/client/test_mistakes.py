@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import datetime
 import re
-from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,138 +19,44 @@ from aioqless.testing import perform
 from tests.unit.records import job_of, read_job_of
 
 
-@job
+@job(klass="Greet", queue="mail")
 async def greet(job: Job, name: str) -> None: ...
 
 
-# Any: what type checkers find, too, is tried here.
-Mistake = Callable[[Any], Any]
-any_job: Any = job
-any_settings: Any = aioqless.Settings
-anything: Any = greet
-retry: Any = aioqless.Retry
-ada: Any = greet.data("Ada")
-steps: Any = aioqless.chain
-members: Any = aioqless.group
+@job(klass="Kept", queue="mail", result_ttl=60)
+async def kept(job: Job) -> int:
+    return 1
 
 
-@pytest.mark.parametrize(
-    ("mistake", "says"),
-    [
-        (lambda c: c.put(greet, name="x"), "put has no option 'name'; data goes into "
-         "`handler.data(name=...)`"),
-        (lambda c: c.put(ada, dely=3), "put has no option 'dely'; did you mean 'delay'?"),
-        (lambda c: c.put(ada, countdown=3), "put has no option 'countdown': write delay="),
-        (lambda c: c.put(ada, timeout=3), "put has no option 'timeout': it is one of @job"),
-        (lambda c: c.put(ada, color=3), "put has no option 'color'; it has at, context, "),
-        (lambda c: c.put(anything("x")), "to put a job, write `greet.data(...)`"),
-        (lambda c: c.put(anything(name="x")), "to put a job, write `greet.data(...)`"),
-        (lambda c: c.put_many([greet]), "put_many takes jobs, such as `[handler.data(...)]` "
-         "(got Handler("),
-        (lambda c: c.put_many(ada), "put_many takes jobs, such as "
-         "`[handler.data(...)]` (got NewJob("),
-        (lambda c: c.put_many(greet), "put_many takes jobs, such as"),
-        (lambda c: c.put_many("abc"), "put_many takes jobs, such as"),
-        (lambda _: perform(anything), "perform takes a job: `perform(handler.data(...))` (got "),
-        (lambda _: aioqless.Inject(), "write `pool: Pool = Inject`, without parentheses"),
-        (lambda c: c.recur(ada, jid="a", evry=3), "recur has no option 'evry'; did you "
-         "mean 'every'?"),
-        (lambda _: any_job(retry=3), "@job has no option 'retry': write retries="),
-        (lambda _: any_job(uniqe=("name",)), "did you mean 'unique'?"),
-        (lambda _: any_job(max_retries=3), "@job has no option 'max_retries': write retries="),
-        (lambda _: any_job(delay=60), "@job has no option 'delay': it is one of put: write "
-         "`client.put(handler.data(...), delay=...)`"),
-        (lambda _: any_job(throttle=60), "@job has no option 'throttle': write "
-         "limits=[Limit(rate=(number, period))]"),
-        (lambda _: any_job(max_concurrency=3), "@job has no option 'max_concurrency': write "
-         "limits=[Limit(max_concurrency=...)]"),
-        (lambda c: c.put(ada, limit_key="k"), "put has no option 'limit_key': write "
-         "limits=[Limit(key, max_concurrency=..., rate=...)]"),
-        (lambda c: c.put(ada, unique_until="started"), "write unique=Unique(key, until=...)"),
-        (lambda _: anything.using(unique_for=60), "write unique=Unique(key, ttl=...)"),
-        (lambda _: ada.with_options(debounce=5), "write unique=Unique(key, debounce=...)"),
-        (lambda c: c.recur(ada, jid="a", every=3, fair_by=("name",)), "recur has no option "
-         "'fair_by': write fair=Fair(by)"),
-        (lambda c: c.put(ada, fair_weight=3), "write fair=Fair(by, weight=...)"),
-        (lambda c: c.put(ada, once="order-7"), "put has no option 'once': it is one of put_flow"),
-        (lambda c: c.put_flow(ada, delay=60), "put_flow has no option 'delay': a step has it: "
-         "`handler.data(...).with_options(...)`"),
-        (lambda _: any_settings(concurency=3), "Settings has no option 'concurency'; did you mean "
-         "'concurrency'?"),
-        (lambda _: any_job(bind=True), "@job has no option 'bind': leave it out, a handler takes "
-         "its job as its first parameter"),
-        (lambda _: any_job(acks_late=True), "@job has no option 'acks_late': leave it out, a job "
-         "is done when its handler has returned"),
-        (lambda _: any_job(ignore_result=True), "@job has no option 'ignore_result': leave it out, "
-         "a result is kept only with result_ttl="),
-        (lambda _: any_job(base=object), "@job has no option 'base': write a middleware, or a "
-         "resource that handlers ask for"),
-        (lambda _: any_job(run_at_startup=True), "@job has no option 'run_at_startup': write an "
-         "`@aioqless.lifespan`"),
-        (lambda _: any_job(autoretry_for=(OSError,)), "'autoretry_for': write retry_on="),
-        (lambda _: any_job(default_retry_delay=3), "'default_retry_delay': write backoff="),
-        (lambda _: any_job(retry_backoff=3), "'retry_backoff': write backoff="),
-        (lambda _: any_job(soft_time_limit=3), "'soft_time_limit': write timeout="),
-        (lambda _: any_job(job_timeout=3), "'job_timeout': write timeout="),
-        (lambda _: any_job(max_tries=3), "'max_tries': write retries=, one less, since the first "
-         "run is no retry"),
-        (lambda _: any_job(keep_result=3), "'keep_result': write result_ttl="),
-        (lambda _: any_job(name="greet"), "'name': write klass="),
-        (lambda _: any_job(queue_name="mail"), "'queue_name': write queue="),
-        (lambda c: c.put(ada, _defer_by=3), "put has no option '_defer_by': write delay="),
-        (lambda c: c.put(ada, _defer_until=3), "put has no option '_defer_until': write at="),
-        (lambda c: c.put(ada, _job_id="a"), "put has no option '_job_id': write jid="),
-        (lambda c: c.put(ada, _queue_name="mail"), "put has no option '_queue_name': write "
-         "queue="),
-        (lambda c: c.put(ada, _expires=3), "put has no option '_expires': write expires_in="),
-        (lambda c: c.put(ada, depends_on=["a"]), "put has no option 'depends_on': write depends="),
-        (lambda c: c.put(ada, at_front=True), "put has no option 'at_front': write priority="),
-        (lambda c: c.put(ada, link=ada), "put has no option 'link': write chain(first, next)"),
-        (lambda c: c.put(ada, link_error=ada), "put has no option 'link_error': write "
-         "handler.data(...).on_failure(...)"),
-        (lambda c: c.put(ada, kwargs={}), "put has no option 'kwargs': write `handler.data(...)`"),
-        (lambda _: retry(countdown=3), "Retry has no option 'countdown': write delay="),
-        (lambda _: retry(defer=3), "Retry has no option 'defer': write delay="),
-        (lambda _: retry(eta=3), "Retry has no option 'eta': write delay="),
-        (lambda _: retry(exc=OSError()), "Retry has no option 'exc': write `raise Retry(...) from "
-         "error`"),
-        (lambda _: retry(max_retries=3), "Retry has no option 'max_retries': write "
-         "@job(retries=...)"),
-        (lambda _: any_job(cron="@daily", timezone="Europe/Pariss")(greet.fn),
-         "did you mean 'Europe/Paris'?"),
-    ],
-)  # fmt: skip
-async def test_wrong_argument_names_the_right_one(
-    client: Client, mistake: Mistake, says: str
+def read_mistakes() -> list[tuple[str, str]]:
+    """Read programs, and behind each, indented, its message."""
+    text = Path(__file__).with_name("mistakes.txt").read_text("utf-8")
+    found = []
+    for part in text.strip().split("\n\n"):
+        *program, message = part.splitlines()
+        found.append(("\n".join(program), message.strip()))
+    return found
+
+
+@pytest.mark.parametrize(("program", "message"), read_mistakes())
+async def test_mistake_is_answered_by_what_to_write(
+    client: Client, redis_url: str, program: str, message: str
 ) -> None:
-    with pytest.raises((TypeError, ValueError), match=re.escape(says)):
-        if isinstance(result := mistake(client), Awaitable):
-            await result
-
-
-@pytest.mark.parametrize(
-    ("mistake", "says"),
-    [
-        (lambda c: c.get("a"), "write `client.jobs.get(...)`"),
-        (lambda c: c.cancel("a"), "write `client.jobs.cancel(...)`"),
-        (lambda c: c.failed_counts(), "write `client.jobs.failed_counts(...)`"),
-        (lambda c: c.pause("mail"), "write `client.queue(name).pause(...)`"),
-        (lambda c: c.stop("worker"), "write `client.workers.stop(...)`"),
-        (lambda c: c.enqueue(greet), "put a job by `await client.put("),
-        (lambda _: anything.s("Ada"), "'Handler' object has no attribute 's': make a job by "
-         "`handler.data(name=...)`"),
-        (lambda _: anything.si("Ada"), "make a job by `handler.data(name=...)`"),
-        (lambda _: anything.signature("Ada"), "make a job by `handler.data(name=...)`"),
-        (lambda _: anything.delay("Ada"), "put a job by `await handler.put(name=...)`"),
-        (lambda _: steps(ada).delay(), "'Chain' object has no attribute 'delay': put it by `await "
-         "client.put_flow(...)`"),
-        (lambda _: members(ada).apply_async(), "'Group' object has no attribute 'apply_async': put "
-         "it by `await client.put_flow(...)`"),
-    ],
-)  # fmt: skip
-async def test_method_of_a_part_is_named(client: Client, mistake: Mistake, says: str) -> None:
-    with pytest.raises(AttributeError, match=re.escape(says)):
-        mistake(client)
+    """The programs and their whole messages are in mistakes.txt."""
+    async with Client(redis_url) as closed:
+        pass
+    names = {
+        **{name: getattr(aioqless, name) for name in aioqless.__all__},
+        **{"asyncio": asyncio, "datetime": datetime, "partial": partial, "Path": Path},
+        **{"perform": perform, "c": client, "closed": closed, "url": redis_url},
+        **{"greet": greet, "plain": greet.fn, "kept": kept, "ada": greet.data("Ada")},
+        "__name__": "app.jobs",
+    }
+    code = compile(program, "<program>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    with pytest.raises(Exception) as raised:
+        if (waits := eval(code, names)) is not None:
+            await waits
+    assert f"{type(raised.value).__name__}: {raised.value}" == message
 
 
 @pytest.mark.parametrize(
