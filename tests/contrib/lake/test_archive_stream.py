@@ -38,11 +38,11 @@ async def test_a_stream_reads_each_entry_once(
     first = await end_jobs(client, 30)
     assert await asyncio.to_thread(read_new, spark, client, tmp_path) == first
     second = await end_jobs(client, 7)
-    for _ in range(2):
-        found = await asyncio.to_thread(read_new, spark, client, tmp_path)
-        assert found == sorted(first + second)
+    found = await asyncio.to_thread(read_new, spark, client, tmp_path)
+    assert found == sorted(first + second)
 
 
+@pytest.mark.long
 async def test_a_stream_whose_next_entries_were_deleted_says_how_many(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -58,6 +58,7 @@ async def test_a_stream_whose_next_entries_were_deleted_says_how_many(
         await asyncio.to_thread(read_new, spark, client, tmp_path)
 
 
+@pytest.mark.long
 async def test_a_stream_of_an_archive_that_was_created_again_says_so(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:

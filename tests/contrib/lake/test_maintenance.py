@@ -162,6 +162,7 @@ def test_a_refresh_while_a_job_is_erased_does_not_commit_it(
     assert {row.jid for row in raw(lake, "silver/runs")} == others
 
 
+@pytest.mark.long
 def test_days_that_are_pruned_while_a_refresh_computes_them_stay_away(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +173,7 @@ def test_days_that_are_pruned_while_a_refresh_computes_them_stay_away(
     }
 
 
+@pytest.mark.long
 def test_sums_of_days_of_which_all_events_were_erased_go_when_they_are_computed_again(
     filled: Lake,
 ) -> None:
