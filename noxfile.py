@@ -277,6 +277,7 @@ def lint(session: nox.Session) -> None:
     session.run("lint-imports")
     for script in ("boundaries", "scripts", "docs", "log_events", "wording"):
         session.run("python", "-m", f"tests.lint.{script}")
+    session.run("python", "-m", "tests.reference", "--check")
 
 
 @nox.session
@@ -289,7 +290,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation site into site/, warnings as errors; or `-- serve`."""
-    install(session, "docs", extras="[cli]")
+    install(session, "docs")
     quiet = {"NO_MKDOCS_2_WARNING": "1"}
     if session.posargs:
         session.run("mkdocs", *session.posargs, env=quiet)

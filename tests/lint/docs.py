@@ -1,7 +1,7 @@
 """Check README and docs/: `python -m tests.lint.docs`, which `nox -s lint` runs.
 
-Links, commands, options and names on the pages exist, every option, setting and exception of the
-code is documented, and the pages for newcomers state the defaults of the code.
+Links, commands, options and names on the pages exist, every option, setting, exception and
+public name of the code is documented, and the pages for newcomers state the defaults of the code.
 """
 
 from __future__ import annotations
@@ -48,6 +48,27 @@ from tests.pages import (
     spans,
 )
 
+PUBLIC = [
+    "aioqless",
+    "aioqless/worker",
+    "aioqless/testing",
+    *(
+        f"aioqless/contrib/{name}"
+        for name in (
+            "dashboard",
+            "django",
+            "encryption",
+            "flask",
+            "foreign_queues",
+            "human_tasks",
+            "human_tasks/api",
+            "outbox",
+            "partitions",
+            "private_redis",
+            "supervisor",
+        )
+    ),
+]
 EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
 OPTIONS = "".join(
     (ROOT / "docs" / page).read_text("utf-8") for page in ("handlers.md", "putting.md")
@@ -312,6 +333,22 @@ def undocumented_options() -> Iterator[str]:
             yield f"no page has the command {command}"
 
 
+def undocumented_names() -> Iterator[str]:
+    pages = "".join(file.read_text("utf-8") for file in (ROOT / "docs/reference").glob("*.md"))
+    documented = set(re.findall(r"^`(aioqless\.[\w.]+)`, defined in", pages, re.MULTILINE))
+    for package in PUBLIC:
+        tree = ast.parse((ROOT / package / "__init__.py").read_text("utf-8"))
+        (names,) = (
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        )
+        dotted = package.replace("/", ".")
+        for name in sorted(names):
+            if not {f"{dotted}.{name}", f"aioqless.{name}"} & documented:
+                yield f"docs/reference has no {dotted}.{name}"
+
+
 def wrong_exceptions() -> Iterator[str]:
     rows = re.findall(r"^\| (\**)`(\w+)`\** \| (.*?) \| ", EXCEPTIONS, re.MULTILINE)
     listed = {(bool(bold), name, parents) for bold, name, parents in rows if hasattr(errors, name)}
@@ -387,6 +424,7 @@ OF_A_PAGE: tuple[Callable[[Path], Iterator[str]], ...] = (
 )
 OF_ALL: tuple[Callable[[], Iterator[str]], ...] = (
     undocumented_options,
+    undocumented_names,
     wrong_exceptions,
     undescribed_keys,
     wrong_variables,

@@ -1,11 +1,9 @@
-"""Search finds, pages show what GitHub shows, and the reference is complete."""
+"""Search finds, and pages show what GitHub shows."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,27 +15,6 @@ from tests.pages import PAGES, ROOT, name_of
 pytestmark = pytest.mark.site
 
 SITE = ROOT / "site"
-PACKAGES = [
-    "aioqless",
-    "aioqless/worker",
-    "aioqless/testing",
-    *(
-        f"aioqless/contrib/{name}"
-        for name in (
-            "dashboard",
-            "django",
-            "encryption",
-            "flask",
-            "foreign_queues",
-            "human_tasks",
-            "human_tasks/api",
-            "outbox",
-            "partitions",
-            "private_redis",
-            "supervisor",
-        )
-    ),
-]
 # What people search for, and the section that is to explain it.
 SEARCHES = {
     "dead letter queue": "faq/#is-there-a-dead-letter-queue",
@@ -99,9 +76,7 @@ def rendered(page: Path) -> str:
     return re.sub(r"<a [^>]*md-content__button.*?</a>", "", article[1], flags=re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.parent.name != "reference"], ids=name_of
-)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_shows_what_github_shows(page: Path) -> None:
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     on_github = Content(markdown.render(page.read_text("utf-8")))
@@ -140,24 +115,3 @@ def test_search_leads_to_the_section_that_explains(phrase: str, section: str) ->
         in re.sub("<.*?>", "", f"{each['title']} {each['text']}").lower().replace("-", " ")
     }
     assert section in found
-
-
-def public_names(package: str) -> set[str]:
-    tree = ast.parse((ROOT / package / "__init__.py").read_text("utf-8"))
-    (names,) = (
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    )
-    return set(names)
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_reference_has_every_public_name(package: str) -> None:
-    inventory = (SITE / "objects.inv").read_bytes().split(b"\n", 4)[4]
-    documented = {line.split()[0] for line in zlib.decompress(inventory).decode().splitlines()}
-    dotted = package.replace("/", ".")
-    homes = {
-        name: {f"{dotted}.{name}", f"{dotted}.{name}.{name}"} for name in public_names(package)
-    }
-    assert {name for name, either in homes.items() if not either & documented} == set()

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 import runpy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import typer
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 from typer.cli import get_docs_for_click
 
 import aioqless
@@ -37,31 +34,6 @@ from aioqless.store.command_header import Command, command_files, command_names,
 
 PACKAGE: Final = Path(aioqless.__file__).parent
 KEYS: Final = (PACKAGE / "lua" / "lib" / "base" / "keys.lua").read_text("utf-8")
-COMMAND_LINE = """\
-# Commands and options
-
-All commands of `aioqless` with their arguments and options, generated from the commands
-themselves: what `--help` prints. [The command line](../command-line.md) shows how to work with
-them, the shapes that `--json` prints, and the exit codes.
-"""
-LUA_COMMANDS = """\
-# Lua commands
-
-Every change of a job's state is one call of a Lua script. This page lists the scripts with their
-arguments, replies and errors, generated from their headers, for programs in other languages that
-share a namespace with aioqless, and for debugging. Python programs use
-[`Client`](client.md).
-
-`aioqless lua COMMAND` prints a script, which `EVALSHA` or `EVAL` then calls. `KEYS` has the queue's
-name where the table names a key, as `mail` or `ql:q:mail`, and is empty otherwise. `ARGV` has the
-arguments in their order, the empty string for one that is left out (*optional*), and then pairs of
-names and values of options. Times are seconds since 1970; an empty `now` is Redis' clock.
-
-A refused call changes nothing. Its error is a code and a JSON object, such as
-`LOCKLOST {"jid": "4f2a", "why": ...}`. Every command may also refuse an argument with `BADARG`.
-[How it works](../how-it-works.md#the-scripts) has the rules for all scripts, and
-[Redis](../redis.md#acl-users) the users of each role.
-"""
 _PARTS = {
     "key": "`KEYS`",
     "keys": "`KEYS`",
@@ -103,36 +75,6 @@ class Directive(NamedTuple):
 
     word: str
     text: str
-
-
-def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
-    for path, lines in (
-        ("reference/commands.md", command_line()),
-        ("reference/lua.md", lua_commands()),
-    ):
-        files.append(File.generated(config, path, content="\n".join(lines)))
-    return files
-
-
-def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (MkDocs passes it)
-    """Append the generated part of a page, and nest what is documented below a heading."""
-    if page.file.src_uri.startswith("reference/"):
-        markdown = "\n".join(_nested(markdown.splitlines()))
-    parts = {"reference/keys.md": keys, "reference/lake-tables.md": lake_tables}
-    if part := parts.get(page.file.src_uri):
-        return f"{markdown}\n" + "\n".join(part())
-    return markdown
-
-
-def _nested(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a page, with a heading of the third level for each name below a second."""
-    below = False
-    for line in lines:
-        below = below or line.startswith("## ")
-        yield line
-        if below and line.startswith("::: "):
-            yield "    options: {heading_level: 3}"
 
 
 def keys() -> Iterator[str]:
@@ -205,7 +147,6 @@ def command_line() -> Iterator[str]:
         for commands in list_commands().values()
         for name in commands
     }
-    yield COMMAND_LINE
     for section in Section:
         yield f"## {section}\n"
         for name, command in sorted(group.commands.items()):
@@ -238,7 +179,6 @@ def _worker() -> Iterator[str]:
 
 def lua_commands() -> Iterator[str]:
     """Yield the lines of the page on the Lua commands."""
-    yield LUA_COMMANDS
     yield "| command | what it does | roles |\n|---|---|---|"
     for command in map(read_command, command_names()):
         summary = _sentence(command.summary)
@@ -266,7 +206,7 @@ def _lua_command(name: str) -> Iterator[str]:
             yield f"\nReply: {_escaped(reply)}\n"
         elif word in (*_PARTS, "options"):
             if not table:
-                yield "\n| | name | type | meaning |\n|---|---|---|---|"
+                yield "\n| part | name | type | meaning |\n|---|---|---|---|"
                 table = True
             yield from _rows(word, text)
     errors = [
@@ -342,3 +282,11 @@ def _sentence(summary: str) -> str:
 
 def _escaped(text: str) -> str:
     return re.sub(r"  +", " ", text).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+TABLES: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
+    "commands": command_line,
+    "keys": keys,
+    "lake-tables": lake_tables,
+    "lua-commands": lua_commands,
+}
