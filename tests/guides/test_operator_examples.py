@@ -33,6 +33,7 @@ ELSEWHERE = {
     "docs/faq.md": "examples/test_coming_from.py",
     "docs/http-api.md": "contrib/http_api/test_page.py",
     "docs/human-tasks.md": "contrib/human_tasks/test_page.py",
+    "docs/recipes.md": "guides/test_recipes.py",
     "docs/testing.md": "guides/test_testing_page.py",
     "docs/coming-from": "examples/test_coming_from.py",
     "docs/get-started": "examples/test_get_started.py",

@@ -68,15 +68,6 @@ async def ask_model(question):
     for token in ("It ", "depends", "."):
         yield token
 """
-SHOP = """
-import builtins
-async def charge_card(order, idempotency_key): ...
-async def put_back(order): ...
-async def refund_card(order): ...
-vars(builtins).update(  # the modules of the page use them, too
-    charge_card=charge_card, put_back=put_back, refund_card=refund_card,
-)
-"""
 
 
 EMBEDDINGS = """
@@ -126,7 +117,6 @@ PAGES = {
     "output.md": Page(MODEL),
     "putting.md": Page(),
     "queues.md": Page(),
-    "recipes.md": Page(SHOP, failures=frozenset({"no-address"})),
     "recurring.md": Page(),
     "redis.md": Page(),
     "results.md": Page(),
