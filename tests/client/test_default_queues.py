@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, chain, group, in_queue, job
-from aioqless.testing import drain, perform
+from aioqless.testing import perform, run_jobs
 
 
 @job(klass="Greet", queue="mail", priority=-3, tags=["welcome"], retries=2)
@@ -97,7 +97,7 @@ async def test_declared_recurring_job_has_the_queue_priority_and_tags_of_its_han
     @job(klass="Digest", every=3600, queue="reports", priority=5, tags=["daily"])
     async def digest(job: Job) -> None: ...
 
-    await drain(client, digest)
+    await run_jobs(client, digest)
     declared = await client.recurring.get("Digest")
     assert declared is not None
     assert (declared.queue, declared.priority, declared.tags) == ("reports", 5, ["daily"])
@@ -145,7 +145,7 @@ async def test_job_puts_on_the_client_of_its_worker(client: Client, redis_url: s
 
     async with Client(redis_url, namespace=f"{client.namespace}-two"):
         await client.put(outer)
-        await drain(client, outer, plain)
+        await run_jobs(client, outer, plain)
     assert (await client.queue("default").stats()).run.count == 2
 
 

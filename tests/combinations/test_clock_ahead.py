@@ -9,7 +9,7 @@ import pytest
 
 from aioqless import Client, Job, job
 from aioqless.store import TickRow
-from aioqless.testing import Clock, drain
+from aioqless.testing import Clock, run_jobs
 from tests.chaos.clocks import redis_server
 from tests.conftest import Until
 from tests.programs import needs
@@ -72,12 +72,12 @@ async def test_starting_worker_computes_a_cron_expression_again(
     clock.now = NOON + DAY
     recurring = await clock_client.queue("default").recur(note, cron="*/5 * * * *", jid="r")
     clock.now = NOON
-    await drain(clock_client, note)
+    await run_jobs(clock_client, note)
     await recurring.refresh()
     assert recurring.next == NOON + 300
     assert [line["next"] for line in lines.of("recurring.rescheduled")] == [NOON + 300]
     clock.move(300)
-    await drain(clock_client, note)
+    await run_jobs(clock_client, note)
     assert ran == ["r-1"]
 
 
@@ -93,11 +93,11 @@ async def test_run_is_not_repeated_after_a_small_step_of_the_clock(
     clock.now = NOON - 60
     await clock_client.queue("default").recur(note, cron="0 12 * * *", jid="r")
     clock.now = NOON + 1
-    await drain(clock_client, note)
+    await run_jobs(clock_client, note)
     clock.now = NOON - 5
-    await drain(clock_client, note)
+    await run_jobs(clock_client, note)
     clock.now = NOON + 1
-    await drain(clock_client, note)
+    await run_jobs(clock_client, note)
     assert ran == ["r-1"]
 
 

@@ -22,7 +22,7 @@ from aioqless import (
     resource,
 )
 from aioqless.handlers import CallNext
-from aioqless.testing import drain
+from aioqless.testing import run_jobs
 from tests.combinations import in_processes
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
@@ -39,7 +39,7 @@ def told(folder: Path) -> str:
 
 async def test_drain_ends_the_processes_it_started(client: Client) -> None:
     jid = await client.queue("default").put(in_processes.tell)
-    await drain(client, in_processes)
+    await run_jobs(client, in_processes)
     pid = int((await client.jobs.result(jid)).split()[1])
     assert not there(f"/proc/{pid}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aioqless import Client, Job, Limit, NewJob, Retry, job
-from aioqless.testing import Clock, drain
+from aioqless.testing import Clock, run_jobs
 from tests.combinations import in_processes
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
@@ -42,7 +42,7 @@ async def test_job_delayed_past_its_start_deadline_fails_and_frees_its_key(
     assert await queue.pop(10, worker="another") == []
     clock.move(61)
     await holder.complete()
-    await drain(clock_client, visit)
+    await run_jobs(clock_client, visit)
     assert await states(clock_client, "late", "next") == ["failed", "complete"]
     assert (await existing_job(clock_client, "late")).failure.group == "default-expired"
 
@@ -60,12 +60,12 @@ async def test_start_deadline_applies_to_every_run_until_the_job_is_unfailed(
 
     queue = clock_client.queue("default")
     await queue.put(flaky, jid="a", expires_in=60)
-    await drain(clock_client, flaky)
+    await run_jobs(clock_client, flaky)
     clock.move(120)
-    await drain(clock_client, flaky)
+    await run_jobs(clock_client, flaky)
     assert (runs, await states(clock_client, "a")) == (["a"], ["failed"])
     assert await queue.unfail("default-expired") == 1
-    await drain(clock_client, flaky)
+    await run_jobs(clock_client, flaky)
     assert (runs, await states(clock_client, "a")) == (["a", "a"], ["complete"])
 
 
@@ -79,12 +79,12 @@ async def test_released_job_runs_elsewhere_only_before_its_start_deadline(
         await clock_client.queue("default").put(visit, jid=jid, expires_in=60)
     soon, late = await clock_client.queue("default").pop(2, worker="other")
     await soon.release()
-    await drain(clock_client, visit)
+    await run_jobs(clock_client, visit)
     clock.move(50)
     await late.heartbeat()
     clock.move(50)
     await late.release()
-    await drain(clock_client, visit)
+    await run_jobs(clock_client, visit)
     assert await states(clock_client, "soon", "late") == ["complete", "failed"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues
-from aioqless.testing import Clock, drain
+from aioqless.testing import Clock, run_jobs
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
 
@@ -22,10 +22,10 @@ async def test_burst_declares_schedules_and_runs_due_jobs(
         ran.append(job.jid)
 
     clock.now = NOON - 60
-    await drain(clock_client, nightly)
+    await run_jobs(clock_client, nightly)
     assert ran == [] and (await clock_client.recurring.get("Nightly")).next == NOON
     clock.move(60)
-    await drain(clock_client, nightly)
+    await run_jobs(clock_client, nightly)
     assert ran == ["Nightly-1"]
 
 

@@ -13,7 +13,7 @@ from aioqless import Client, Job, NewJob, Retry, Settings, Unique, Worker, chain
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.errors import JobExists, NoResult
-from aioqless.testing import Clock, drain
+from aioqless.testing import Clock, run_jobs
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
@@ -105,13 +105,13 @@ async def test_debounced_put_waits_for_a_job_that_sleeps(
 ) -> None:
     first = await clock_client.put(index.data(page=1, text="sleeps"))
     clock.move(30)
-    await drain(clock_client, index)
+    await run_jobs(clock_client, index)
     second = await clock_client.put(index.data(page=1, text="b"))
     clock.move(31)
-    await drain(clock_client, index)
+    await run_jobs(clock_client, index)
     assert await states(clock_client, first, second) == ["scheduled", "depends"]
     clock.move(30)
-    await drain(clock_client, index)
+    await run_jobs(clock_client, index)
     assert await states(clock_client, first, second) == ["complete", "complete"]
 
 

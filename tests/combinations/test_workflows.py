@@ -23,7 +23,7 @@ from aioqless import (
     job,
 )
 from aioqless.errors import HasDependents
-from aioqless.testing import Clock, drain
+from aioqless.testing import Clock, run_jobs
 from tests.combinations import in_processes
 from tests.combinations.conftest import existing_job, expire_locks, states
 from tests.conftest import Until
@@ -55,10 +55,10 @@ async def test_retried_dependency_does_not_fail_its_dependents(
     put = await clock_client.queue("default").put_flow(
         steps, if_dependency_fails=if_dependency_fails
     )
-    await drain(clock_client, flaky, total)
+    await run_jobs(clock_client, flaky, total)
     assert await states(client, *put.jids) == ["complete", "scheduled", "depends"]
     clock.move(60)
-    await drain(clock_client, flaky, total)
+    await run_jobs(clock_client, flaky, total)
     assert await client.jobs.result(put.last[0]) == ["a", "b"]
 
 
@@ -103,12 +103,12 @@ async def test_failed_dependents_run_again_when_they_are_unfailed(client: Client
 
     steps = chain(shaky.data(), in_queue("default", total.data()), total.data())
     put = await client.queue("default").put_flow(steps, if_dependency_fails="fail")
-    await drain(client, shaky, total)
+    await run_jobs(client, shaky, total)
     assert await states(client, *put.jids) == ["failed"] * 3
     fails = False
     for kind in ("ValueError", "dependency-failed"):
         await client.queue("default").unfail(f"default-{kind}")
-        await drain(client, shaky, total)
+        await run_jobs(client, shaky, total)
     assert await states(client, *put.jids) == ["complete"] * 3
 
 
@@ -163,7 +163,7 @@ async def test_results_outlive_pruned_jobs(client: Client) -> None:
 
     await client.config.set("Brief-jobs-history", 0)
     put = await client.queue("default").put_flow(chain(brief.data(), total.data()))
-    await drain(client, brief, total)
+    await run_jobs(client, brief, total)
     assert await states(client, *put.jids) == [None, "complete"]
     assert await client.jobs.result(put.jids[0]) == "brief" and await client.jobs.result(
         put.last[0]

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 from aioqless import Client, Handler, Settings, Worker
-from aioqless.testing import drain
+from aioqless.testing import run_jobs
 from tests.pages import ROOT, blocks
 
 PATIENCE = 60.0  # seconds for one block
@@ -62,7 +62,7 @@ class Program:
                 await self._run(block, page, names)
             self.names.update({name: each for name, each in names.items() if name[:2] != "__"})
         if self._has_handlers():
-            await drain(self._client, self._module)
+            await run_jobs(self._client, self._module)
 
     def _has_handlers(self) -> bool:
         return self._worker and any(isinstance(each, Handler) for each in self.names.values())

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from aioqless import Client
-from aioqless.testing import RunRetried, drain, perform
+from aioqless.testing import RunRetried, perform, run_jobs
 from tests.guides.examples import Program, modules
 from tests.pages import ROOT, blocks
 
@@ -92,7 +92,7 @@ async def test_file_is_imported_once_and_finished(
     recipes: dict[str, Any], client: Client, prices: str
 ) -> None:
     await recipes["import_file"](prices)
-    await drain(client, [recipes["load"], recipes["finish"]])
+    await run_jobs(client, [recipes["load"], recipes["finish"]])
     status = await client.job_set(f"import-{prices}").status()
     assert (status.complete, status.failed) == (2, 0)
     record = await client.jobs.get(f"{prices}-1")
@@ -114,7 +114,7 @@ async def test_first_of_two_webhooks_counts(
     jid = await recipes["wait_for_payment"].put(order=7)
     await recipes["receive"](jid, True)
     await recipes["receive"](jid, False)
-    await drain(client, [recipes["wait_for_payment"], recipes["notify"]])
+    await run_jobs(client, [recipes["wait_for_payment"], recipes["notify"]])
     assert [event for _, event, _ in posted] == [{"paid": "True"}]
 
 

@@ -11,7 +11,7 @@ from redis import Redis, UsernamePasswordCredentialProvider
 
 from aioqless import AioqlessError, Client, Durability, Job, SyncClient, job
 from aioqless.contrib.partitions import PartitionedClient
-from aioqless.testing import RedisTestMixin, drain, isolate, server
+from aioqless.testing import RedisTestMixin, isolate, run_jobs, server
 
 OTHER = "AIOQLESS_TEST_OTHER_REDIS"
 elsewhere = SyncClient(os.environ.get(OTHER, "redis://localhost:1"))
@@ -132,7 +132,7 @@ async def test_processes_of_handlers_use_it_too(
     with isolate(aioqless_url):
         async with Client() as client:
             await client.put(put_in_process.data())
-            await drain(client, put_in_process)
+            await run_jobs(client, put_in_process)
             assert await client.queue("later").length() == 1
     assert developers.dbsize() == 0
 

@@ -33,11 +33,11 @@ from aioqless.testing import (
     RunFailed,
     RunReleased,
     RunRetried,
-    drain,
     perform,
     perform_bulk,
     perform_sync,
     put_jobs,
+    run_jobs,
 )
 
 
@@ -204,7 +204,7 @@ async def last_run(job: Job[Any], end: str) -> None:
 async def test_job_without_retries_left_fails_as_with_a_worker(aioqless_client: Client) -> None:
     async with aioqless_client as client:
         jids = {end: await client.put(last_run.data(end=end)) for end in ENDS}
-        await drain(client, last_run)
+        await run_jobs(client, last_run)
         for end, jid in jids.items():
             failure = (await client.jobs.get(jid)).failure
             outcome = (await perform(last_run.data(end=end))).outcome
@@ -235,7 +235,7 @@ async def test_handler_that_forgets_to_await_is_refused() -> None:
 async def test_forgotten_await_in_a_drained_job_is_refused(client: Client) -> None:
     await client.put(forgets_to_await)
     with pytest.raises(AioqlessError, match=r"'Job\.heartbeat' was never awaited; write `await`"):
-        await drain(client, forgets_to_await)
+        await run_jobs(client, forgets_to_await)
 
 
 async def test_other_warnings_of_a_performed_handler_are_passed_on() -> None:

@@ -11,7 +11,7 @@ from tests.projects import run_pytest
 SOMEBODYS = """
 import asyncio
 import aioqless
-from aioqless.testing import drain
+from aioqless.testing import run_jobs
 
 ran = []
 
@@ -23,7 +23,7 @@ def test_greets(aioqless_client):
     async def greets():
         async with aioqless_client as client:
             await client.queue("default").put(greet.data(name="Ada"))
-            await drain(client, greet)
+            await run_jobs(client, greet)
     asyncio.run(greets())
     assert ran == ["Ada"]
 
@@ -38,7 +38,7 @@ def test_is_later(aioqless_client, aioqless_clock):
         async with aioqless_client as client:
             await client.queue("default").put(greet.data(name="Eve"), delay=3600)
             aioqless_clock.move(3600)
-            await drain(client, greet)
+            await run_jobs(client, greet)
     asyncio.run(later())
     assert ran == ["Ada", "Eve"]
 """
@@ -51,7 +51,7 @@ def test_fixtures_work_without_an_asyncio_plugin(tmp_path: Path) -> None:
 
 COROUTINES = """
 import aioqless
-from aioqless.testing import drain, put_jobs
+from aioqless.testing import run_jobs, put_jobs
 {mark}
 
 @aioqless.job
@@ -60,7 +60,7 @@ async def greet(job: aioqless.Job, name: str) -> None: ...
 async def test_greets(aioqless_client):
     async with aioqless_client as client:
         await client.queue("mail").put(greet.data(name="Ada"))
-        await drain(client, greet)
+        await run_jobs(client, greet)
         assert await client.queue("mail").length() == 0
 
 async def test_puts(aioqless_memory_client):

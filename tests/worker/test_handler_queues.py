@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.testing import drain
+from aioqless.testing import run_jobs
 from tests.worker.conftest import Lines
 
 seen: list[str] = []
@@ -87,5 +87,5 @@ async def test_named_queues_that_an_explicit_list_leaves_out_are_logged_once(
 
 async def test_drain_serves_the_queues_of_handlers(client: Client, lines: Lines) -> None:
     await client.put(letter)
-    await drain(client, letter)
+    await run_jobs(client, letter)
     assert seen == ["mail"] and not lines.of("worker.queues_skipped")

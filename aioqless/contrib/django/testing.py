@@ -16,7 +16,7 @@ from aioqless.contrib.django.connections import callers_connections, on_callers_
 from aioqless.contrib.django.handlers import worker_sources
 from aioqless.contrib.django.task_framework import task_backends
 from aioqless.handlers import Source
-from aioqless.testing import Performed, RedisTestMixin, drain
+from aioqless.testing import Performed, RedisTestMixin, run_jobs
 from aioqless.testing import perform as perform_in_thread
 
 
@@ -72,9 +72,9 @@ async def _run_all(*, here: bool) -> None:
         if here:
             sources = [_run_here(each) for each in sources]
         async with Client(url, namespace=namespace) as client:
-            await drain(client, *sources)
+            await run_jobs(client, *sources)
             while await _relay(backend, client):
-                await drain(client, *sources)
+                await run_jobs(client, *sources)
 
 
 def _run_here(source: Source) -> Source:

@@ -36,7 +36,7 @@ class WrongPartitions(AioqlessError):
         count = "no partitions" if recorded == 1 else f"{recorded} partitions"
         return cls(
             f"namespace {namespace!r} has {count} in Redis, not {given}: open it with "
-            f"partitions={recorded}. To change the number, drain it into a new namespace"
+            f"partitions={recorded}. To change the number, put into a new namespace"
         )
 
 

@@ -27,7 +27,7 @@ def supervise(command: ProcessCommand, processes: int, options: WorkerOptions) -
     """
     if os.name != "posix":
         raise AioqlessError(
-            "-w and --reload need signals, which this platform doesn't have: "
+            "-w and --reload need UNIX signals, which this platform doesn't have: "
             "start each process by other means"
         )
     changes = watch_sources(Path.cwd()) if options.reload else None

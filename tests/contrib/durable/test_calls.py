@@ -13,7 +13,7 @@ from aioqless.client.job import JobState
 from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Person, TaskQueue
-from aioqless.testing import RunReleased, drain, perform
+from aioqless.testing import RunReleased, perform, run_jobs
 from tests.conftest import Until
 
 
@@ -75,7 +75,7 @@ async def test_failed_child_is_an_error_that_compensations_can_catch(
             raise
 
     jid = await client.put(order.data())
-    await drain(client, order, charge, refund)
+    await run_jobs(client, order, charge, refund)
     ended = await client.jobs.get(jid)
     assert ended is not None and ended.failure is not None
     assert "JobFailed" in ended.failure.message
@@ -189,7 +189,7 @@ async def test_results_are_encrypted(redis_url: str, namespace: str) -> None:
     codec = Encryption(Encryption.new_key())
     async with Client(redis_url, namespace=namespace, codec=codec) as client:
         jid = await client.put(parent.data())
-        await drain(client, parent, charge)
+        await run_jobs(client, parent, charge)
         assert await client.jobs.result(jid) == 77_000_001
 
 
@@ -200,7 +200,7 @@ async def test_plain_function_calls(client: Client) -> None:
         return receipt.order
 
     jid = await client.put(parent.data())
-    await drain(client, parent, charge)
+    await run_jobs(client, parent, charge)
     assert await client.jobs.result(jid) == 3
 
 

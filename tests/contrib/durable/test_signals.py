@@ -29,7 +29,7 @@ from aioqless.client.job import JobState
 from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.store.call import encode
-from aioqless.testing import Clock, RunReleased, drain, perform
+from aioqless.testing import Clock, RunReleased, perform, run_jobs
 from tests.conftest import Until
 
 
@@ -132,7 +132,7 @@ async def test_signal_before_the_wait_is_kept(client: Client, places: Places) ->
     await client.jobs.signal(jid, "approval", "yes")
     with pytest.raises(AlreadySignaled):
         await client.jobs.signal(jid, "approval", "no", replace=False)
-    await drain(client, handler)
+    await run_jobs(client, handler)
     assert places == ["yes", "yes"]
     assert await client.jobs.steps(jid) == []
     with pytest.raises(WrongState):
@@ -152,13 +152,13 @@ async def test_timeout_is_stored(timed: Client, clock: Clock, places: Places) ->
                 raise Retry(delay=0) from late
 
     jid = await timed.queue("default").put(handler)
-    await drain(timed, handler)
+    await run_jobs(timed, handler)
     assert (await read(timed, jid)).state == JobState.SCHEDULED
     clock.move(3599)
-    await drain(timed, handler)
+    await run_jobs(timed, handler)
     assert places == []
     clock.move(1)
-    await drain(timed, handler)
+    await run_jobs(timed, handler)
     assert places == ["signal 'approval' did not come in time"] * 2
     assert (await read(timed, jid)).state == JobState.COMPLETE
 
@@ -173,14 +173,14 @@ async def test_sleep_lasts_from_the_first_run_on(
         places.append("end")
 
     jid = await timed.queue("default").put(handler)
-    await drain(timed, handler)
+    await run_jobs(timed, handler)
     held = (await read(timed, jid)).held_back
     assert held is not None and (held.waits_for, held.until) == (("sleep:cool-down",), 1_003_600)
     clock.move(1800)
     await (await read(timed, jid)).move("default")
-    await drain(timed, handler)
+    await run_jobs(timed, handler)
     clock.move(1800)
-    await drain(timed, handler)
+    await run_jobs(timed, handler)
     assert places == ["run", "run", "run", "end"]
 
 

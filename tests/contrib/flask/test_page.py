@@ -11,7 +11,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.flask.app_context import worker_sources
-from aioqless.testing import drain
+from aioqless.testing import run_jobs
 from tests.pages import ROOT, blocks
 from tests.projects import run_pytest
 
@@ -32,7 +32,7 @@ async def test_application_of_the_page_puts_a_job_that_runs(
         answer = await asyncio.to_thread(app.test_client().post, "/greetings/Ada")
     finally:
         app.extensions["aioqless"].close()
-    await drain(client, *worker_sources(app, [shop]), queues=["mail"])
+    await run_jobs(client, *worker_sources(app, [shop]), queues=["mail"])
     job = await client.jobs.get(answer.text)
     assert job and job.state == "complete"
     assert "hello Ada from the corner shop" in capsys.readouterr().out

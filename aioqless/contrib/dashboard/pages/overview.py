@@ -180,7 +180,9 @@ def _queue_alarms(overview: Overview) -> list[Alarm]:
 def _redis_alarms(overview: Overview) -> list[Alarm]:
     found, server = [], overview.server
     if server.memory_limit and server.memory > NEARLY_FULL * server.memory_limit:
-        advice = "New jobs are rejected when its memory is full. Raise maxmemory or drain queues."
+        advice = (
+            "New jobs are rejected when its memory is full. Raise maxmemory or run waiting jobs."
+        )
         problem = "The memory of Redis is nearly full."
         found.append(Alarm(problem, advice, "/redis", True, "memory"))
     if server.memory_limit and server.eviction_policy != "noeviction":

@@ -1,4 +1,4 @@
-"""The `drain` fixture and its clock."""
+"""The `run_jobs` fixture and its clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from aioqless import Client, Inject, Job, Retry, Worker, job
 from aioqless.client.events import Completed
-from aioqless.testing import Clock, drain, record_events
+from aioqless.testing import Clock, record_events, run_jobs
 
 order: list[str] = []
 
@@ -35,7 +35,7 @@ async def test_drain_runs_jobs_in_order_including_those_they_put(
         await queue.put(step.data(name="a", then="d"))
         await queue.put(step.data(name="b"))
         await queue.put(step.data(name="c"), priority=-1)
-        await drain(client, step)
+        await run_jobs(client, step)
         assert order == ["c", "a", "b", "d"]
         assert await queue.length() == 0
 
@@ -46,13 +46,13 @@ async def test_delayed_job_runs_after_the_clock_was_advanced(
     async with aioqless_client as client:
         await client.queue("default").put(step.data(name="later"), delay=3600)
         await client.queue("default").put(step.data(name="flaky"))
-        await drain(client, step)
+        await run_jobs(client, step)
         assert order == ["flaky"]
         aioqless_clock.move(60)
-        await drain(client, step)
+        await run_jobs(client, step)
         assert order == ["flaky", "flaky"]
         aioqless_clock.move(3540)
-        await drain(client, step)
+        await run_jobs(client, step)
         assert order == ["flaky", "flaky", "later"]
 
 
@@ -62,7 +62,7 @@ async def test_recurring_job_follows_the_clock(
     async with aioqless_client as client:
         await client.queue("default").recur(step, {"name": "tick"}, every=60, jid="r")
         for _ in range(3):
-            await drain(client, step)
+            await run_jobs(client, step)
             aioqless_clock.move(60)
     assert order == ["tick"] * 3
 
@@ -99,10 +99,10 @@ async def test_drain_serves_every_queue_also_those_that_jobs_put_into(
 
     async with aioqless_client as client:
         await client.queue("early").put(first)
-        await drain(client, first)
+        await run_jobs(client, first)
         assert order == ["early", "late", "last"]
         await client.queue("early").put(first)
-        await drain(client, first, queues=["early"])
+        await run_jobs(client, first, queues=["early"])
         assert order[3:] == ["early"] and await client.queue("late").length() == 1
 
 
@@ -115,7 +115,7 @@ async def test_drain_leaves_queues_without_a_handler_and_ends_at_a_paused_one(
         await client.queue("paused").pause()
         await client.queue("default").put(step.data(name="a"))
         await client.queue("default").put("Unknown", jid="unknown")
-        await drain(client, step)
+        await run_jobs(client, step)
         assert order == ["a"]
         assert [job.jid for job in await client.queue("desk").peek()] == [task]
         assert await client.jobs.failed_counts() == {"default-UnknownKlass": 1}

@@ -14,7 +14,7 @@ from aioqless.worker import Settings, Worker
 MOST_LOOKED_AT = 100  # jobs of a queue, for one that a handler here claims
 
 
-async def drain(
+async def run_jobs(
     client: Client, *jobs: Source, queues: Sequence[str] | None = None, concurrency: int = 1
 ) -> None:
     """Run the ready jobs of the namespace, and those that they make ready, until none is left.
