@@ -296,7 +296,7 @@ def docs(session: nox.Session) -> None:
         session.run("mkdocs", *session.posargs, env=quiet)
         return
     session.run("mkdocs", "build", "--strict", env=quiet)
-    session.run("python", "-m", "pytest", "-q", "-m", "site", "tests/site")
+    session.run("python", "-m", "pytest", "-q", "-m", "site", "tests/site", "tests/examples")
 
 
 @nox.session

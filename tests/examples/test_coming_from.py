@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,8 +15,53 @@ from aioqless import Client, Settings, Worker
 from aioqless.testing import Clock
 from tests.conftest import Until
 from tests.pages import ROOT, blocks
+from tests.server import OwnServer
 
 DOCS = ROOT / "docs"
+
+# How the other queues run their programs: `main` puts a job, and their worker works beside it.
+RUNS = {
+    "bullmq": """
+asyncio.run(main())
+""",
+    "dramatiq": """
+main()
+worker = dramatiq.Worker(dramatiq.get_broker(), worker_timeout=100)
+worker.start()
+dramatiq.get_broker().join("text")
+worker.stop()
+""",
+    "huey": """
+consumer = huey.create_consumer(workers=1, periodic=False)
+consumer.start()
+main()
+consumer.stop(graceful=True)
+""",
+    "saq": """
+import asyncio
+from saq import Worker
+
+async def run():
+    working = asyncio.create_task(Worker(**settings).start())
+    await main()
+    working.cancel()
+    await asyncio.wait([working])
+
+asyncio.run(run())
+""",
+    "taskiq": """
+import asyncio
+from taskiq.api import run_receiver_task
+
+async def run():
+    await broker.startup()
+    working = asyncio.create_task(run_receiver_task(broker))
+    await main()
+    working.cancel()
+
+asyncio.run(run())
+""",
+}
 
 
 @pytest.mark.parametrize(
@@ -38,6 +84,22 @@ async def test_program_on_the_page_puts_a_job_that_completes(
         await jobs.main()
         await until(client.jobs.complete_jids)
         assert await client.jobs.failed_counts() == {}
+
+
+@pytest.mark.site  # run where the other queues are installed
+@pytest.mark.parametrize("library", RUNS)
+def test_program_of_the_other_queue_does_the_same(
+    library: str, own_server: OwnServer, tmp_path: Path
+) -> None:
+    pytest.importorskip(library)
+    page = DOCS / "coming-from" / f"{library}.md"
+    (program,) = (code for code in blocks(page, "python") if code.startswith(f"# {library}"))
+    file = tmp_path / "program.py"
+    file.write_text(program.replace("redis://localhost:6379", own_server.url) + RUNS[library])
+    ended = subprocess.run(
+        [sys.executable, file], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "5\n"), ended.stderr
 
 
 async def test_job_without_retries_fails_instead_of_running_again_when_its_worker_died(
