@@ -99,6 +99,25 @@ _NO_OPTIONS = {
     "run_at_startup": "write an `@aioqless.lifespan`",
     "serializer": "leave it out, data is JSON, which a codec of the client may encode",
 }
+# Commands of other queues, and what to type instead.
+COMMANDS = {
+    "beat": "aioqless worker, which runs schedules itself",
+    "dashboard": "aioqless web",
+    "enqueue": "aioqless put",
+    "events": "aioqless tail",
+    "flower": "aioqless web",
+    "info": "aioqless queues",
+    "inspect": "aioqless workers",
+    "monitor": "aioqless top",
+    "purge": "aioqless clear",
+    "requeue": "aioqless retry",
+    "revoke": "aioqless cancel",
+    "run": "aioqless worker",
+    "scheduler": "aioqless worker, which runs schedules itself",
+    "start": "aioqless worker",
+    "status": "aioqless queues",
+    "ui": "aioqless web",
+}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -91,6 +91,10 @@ def _run_app() -> None:
         sys.exit(USAGE if command is None else 0)
     if command and not completing and "." in command:
         _exit(f"{command!r} is no command; to run its jobs: aioqless worker {command}", USAGE)
+    from aioqless.hints import COMMANDS  # `--version` doesn't need it
+
+    if command in COMMANDS and not completing:
+        _exit(f"{command!r} is no command: write {COMMANDS[command]}", USAGE)
     extension = read_extension_commands().get(command or "")
     with require_extra(extension["extra"] if extension else "cli"):
         load_command(command)

@@ -6,7 +6,9 @@ import asyncio
 import json
 
 from aioqless import Client
+from aioqless.cli.help import list_commands
 from aioqless.client.config import OPTION_DESCRIPTIONS
+from aioqless.hints import COMMANDS
 from tests.cli.conftest import Aioqless
 from tests.conftest import Until
 
@@ -139,3 +141,17 @@ async def test_custom_config_option_needs_force(cli: Aioqless) -> None:
 
 async def test_every_config_option_with_a_default_is_explained(client: Client) -> None:
     assert set(await client.config.all()) <= set(OPTION_DESCRIPTIONS)
+
+
+async def test_command_of_another_queue_names_ours(cli: Aioqless) -> None:
+    ended = await cli("flower", "--port", "5555")
+    assert (ended.code, ended.err) == (
+        2,
+        "aioqless: 'flower' is no command: write aioqless web\n",
+    )
+
+
+def test_hints_name_no_command_that_there_is() -> None:
+    ours = {name for commands in list_commands().values() for name in commands}
+    assert not ours & COMMANDS.keys()
+    assert {hint.split()[1].strip(",") for hint in COMMANDS.values()} <= ours
