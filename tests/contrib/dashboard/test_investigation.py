@@ -16,10 +16,10 @@ import pytest
 from starlette.applications import Starlette
 
 from aioqless import Client, Fair, Job, Limit, NewJob, chain, group, job
+from aioqless.client import failures
 from aioqless.contrib.dashboard import Privacy, create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
-from aioqless.contrib.dashboard.pages import failures
 from aioqless.contrib.http import Identification, Identity, Role, Sessions
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs

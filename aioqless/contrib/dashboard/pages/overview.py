@@ -7,16 +7,10 @@ from typing import NamedTuple
 
 from aioqless.client import Overview
 from aioqless.client.coverage import Reason
+from aioqless.client.failures import MAX_GROUPS, note_cut, sort_causes
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
-from aioqless.contrib.dashboard.pages.failures import (
-    MAX_GROUPS,
-    find_deploy,
-    hide_secrets,
-    note_cut,
-    read_causes,
-    sort_causes,
-)
+from aioqless.contrib.dashboard.pages.failures import find_deploy, hide_secrets, read_causes
 from aioqless.contrib.dashboard.pages.klasses import read_runs
 
 MAX_QUEUES = 12
