@@ -153,6 +153,8 @@ async def test_retry_of_groups_uses_the_queue_of_each_failure(
 
 async def test_edit_changes_the_data_and_retries(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
+    misplaced = await cli("edit", "a", '{"to": 1}')
+    assert misplaced.code == 2 and "the new data goes behind --data" in misplaced.err
     ended = await cli("edit", "a", "--data", '{"to": 12345678901234567}')
     assert (ended.code, ended.out) == (0, "a retried in mail, with the new data\n")
     job = await client.jobs.get("a")

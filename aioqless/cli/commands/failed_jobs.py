@@ -159,29 +159,37 @@ def retry(
     rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless edit 4f2a…; "
     'aioqless edit 4f2a… --data \'{"to": "ada@example.org"}\' --wait',
+    context_settings={"allow_extra_args": True},  # refused with a hint
 )
-async def edit(
-    client: Client,
+def edit(
+    context: typer.Context,
     jid: Jid,
     data: Annotated[
         str | None,
         typer.Option(help="JSON, - or @FILE; default: edit it in $VISUAL or $EDITOR."),
     ] = None,
     wait: Wait = False,
-) -> None:
+) -> Act:
     """Change the data of a failed job, and retry it."""
-    job = _require_failed(await find_job(client, jid))
-    text = edit_json(job.text, job.jid) if data is None else read_data(data)
-    if text is None:
-        raise AioqlessError(
-            "the data is unchanged, so nothing was done; `aioqless retry` retries the job as it is"
-        )
-    new = validate_json(text)
-    async with watch_jobs(client, [job.jid], wait=wait):
-        await client.jobs.retry(job.jid, data=new, was=job)
-        print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
-    if not wait:
-        print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
+    if context.args:
+        raise typer.BadParameter(f"the new data goes behind --data: --data {context.args[0]!r}")
+
+    async def act(client: Client) -> None:
+        job = _require_failed(await find_job(client, jid))
+        text = edit_json(job.text, job.jid) if data is None else read_data(data)
+        if text is None:
+            raise AioqlessError(
+                "the data is unchanged, so nothing was done; "
+                "`aioqless retry` retries the job as it is"
+            )
+        new = validate_json(text)
+        async with watch_jobs(client, [job.jid], wait=wait):
+            await client.jobs.retry(job.jid, data=new, was=job)
+            print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
+        if not wait:
+            print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
+
+    return act
 
 
 def _require_failed(job: JobRecord) -> JobRecord:
