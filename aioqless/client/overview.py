@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from redis import exceptions
@@ -14,7 +14,7 @@ from redis import exceptions
 from aioqless.client.archive import ArchiveState
 from aioqless.client.client import Client
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
-from aioqless.client.queue_statistics import QueueOverview
+from aioqless.client.queue_statistics import QueueCounts, QueueOverview
 from aioqless.client.redis_server import ServerInfo
 from aioqless.client.workers import WorkerCounts
 
@@ -109,6 +109,15 @@ async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
         + PER_WORKER * len(workers)
         + len(failed),
     )
+
+
+async def read_coverage(client: Client, queue: QueueCounts) -> Coverage:
+    """Read which workers serve a queue, and why its jobs wait; other queues are left out."""
+    store = client.internals.store
+    workers, limits, now = await asyncio.gather(
+        client.workers.counts(), read_limits(store, [queue.name]), store.now()
+    )
+    return replace(find_coverage([queue], workers, now, limits), unused=[])
 
 
 async def _read_server(client: Client) -> ServerInfo:

@@ -124,6 +124,15 @@ async def test_queues_prints_counts(client: Client, cli: Aioqless) -> None:
     ]
 
 
+async def test_one_queue_is_shown_with_why_its_jobs_wait(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put("Greet")
+    await client.internals.store.beat(worker="ann", process="{}", queues=["mial", "post"])
+    shown = await cli("queues", "mail")
+    assert shown.err == "1 job waits in mail, which no worker serves; did you mean mial?\n"
+    await client.queue("mail").pause()
+    assert (await cli("queues", "mail")).err == "1 job waits in mail: the queue is paused\n"
+
+
 @pytest.mark.parametrize("command", ["queues", "check"])
 async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     client: Client, cli: Aioqless, command: str

@@ -480,16 +480,19 @@ async def test_signal_sends_a_value_once(client: Client, cli: Aioqless) -> None:
     assert (step.kind, step.name, step.value) == ("signal", "approval", 7)
 
 
-async def test_get_names_the_failed_job_that_keeps_a_workflow_waiting(
+async def test_get_names_the_root_cause_of_a_workflow_that_waits(
     client: Client, cli: Aioqless
 ) -> None:
     mail = client.queue("mail")
     await mail.put("Page", jid="page")
     await mail.put("Book", jid="book", depends=["page"])
     await mail.put("Mail", jid="send", depends=["book"])
-    assert "failed jobs" not in (await cli("get", "send")).out
+    shown = (await cli("get", "send")).out
+    assert "waiting for jobs that have not ended:\n  page  Page  waiting in mail\n" in shown
     await (await mail.pop())[0].fail("no paper")
-    assert "It is waiting for failed jobs: page." in (await cli("get", "send")).out
+    shown = (await cli("get", "send")).out
+    assert "waiting for failed jobs:\n  page  Page  failed in mail: no paper\n" in shown
+    assert "It is waiting for" not in (await cli("get", "page")).out
 
 
 async def test_get_shows_what_a_parked_job_waits_for(client: Client, cli: Aioqless) -> None:

@@ -18,7 +18,7 @@ from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.queue_gaps import print_gaps
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client, read_overview
-from aioqless.client.overview import MAX_QUEUES
+from aioqless.client.overview import MAX_QUEUES, read_coverage
 from aioqless.client.queue import Queue
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
 from aioqless.client.queue_statistics import Tenant
@@ -90,6 +90,7 @@ async def _print_queue(client: Client, queue: str, count: int, offset: int, json
         print_table(COLUMNS, [[getattr(counts, column) for column in COLUMNS]], empty="")
         if tenants:
             _print_tenants(tenants)
+        print_gaps(await read_coverage(client, counts))
 
 
 def _print_tenants(tenants: Sequence[Tenant]) -> None:
