@@ -133,6 +133,30 @@ async def test_one_queue_is_shown_with_why_its_jobs_wait(client: Client, cli: Ai
     assert (await cli("queues", "mail")).err == "1 job waits in mail: the queue is paused\n"
 
 
+async def test_shares_of_a_queue_name_the_tenant_that_floods_it(
+    client: Client, cli: Aioqless
+) -> None:
+    rows = [
+        NewJob("Load", {"tenant": "hooli" if n % 10 else "acme", "n": n}, tags=["nightly"])
+        for n in range(600)
+    ]
+    await client.put_many(rows, queue="imports")
+    shown = await cli("queues", "imports", "--shares")
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert ["100%", "~600", "klass", "Load"] in lines and [
+        "90%",
+        "~540",
+        "data",
+        "tenant=hooli",
+    ] in lines
+    assert ["100%", "~600", "tag", "nightly"] in lines
+    found = json.loads((await cli("queues", "imports", "--shares", "--json")).out)
+    assert (found["state"], found["total"], found["sampled"]) == ("waiting", 600, 500)
+    assert found["data"] == {"tenant=hooli": 450, "tenant=acme": 50}
+    assert (await cli("queues", "--shares")).code == 2
+    assert "did you mean imports?" in (await cli("queues", "import", "--shares")).err
+
+
 @pytest.mark.parametrize("command", ["queues", "check"])
 async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     client: Client, cli: Aioqless, command: str
