@@ -57,7 +57,7 @@ async def show_queue(request: PageRequest) -> Page:
         failed = await request.client.jobs.failed_counts()
     store = request.client.internals.store
     limits, now = await read_limits(store, [name]), await store.now()
-    coverage = find_coverage([counts], workers, now, limits)
+    coverage = find_coverage([counts], workers, now, limits, overviews.latest.started)
     serving, metrics = find_serving(name, workers), request.client.metrics
     values: dict[str, object] = {
         "queue": counts,
