@@ -90,6 +90,11 @@ class Cause:
         hour = self.since(now - HOUR)
         return round(hour), round(max(0.0, self.since(now - 2 * HOUR) - hour))
 
+    def is_rising(self, now: float) -> bool:
+        """Return whether more failed in the last hour than in the one before."""
+        hour, before = self.growth(now)
+        return hour > before
+
 
 def sort_causes(causes: list[Cause], now: float, by: str = "rising") -> None:
     """Sort causes by growth, number, latest or first failure, the highest first."""

@@ -72,6 +72,7 @@ async def show_overview(request: PageRequest) -> Page:
         "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
         "trend_groups": causes,
         "max_groups": MAX_GROUPS,
+        "is_rising": any(each.is_rising(overview.when) for each in causes),
         "deploy": await find_deploy(request),
         "workers": await client.workers.working(*workers, most=1),
         "runs": await read_runs(request),
