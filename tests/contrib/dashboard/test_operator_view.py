@@ -100,6 +100,23 @@ async def test_failures_stand_above_queues_while_they_rise(
     assert ">Blocked</th>" in page
 
 
+async def test_offline_workers_are_folded_and_jobs_that_are_cut_off_counted(
+    app: Starlette, http: httpx.AsyncClient, client: Client, earlier: Client
+) -> None:
+    await earlier.internals.store.beat(worker="ben", process="{}", queues=["mail"])
+    await earlier.queue("mail").pop(worker="ben")
+    store = client.internals.store
+    await store.beat(worker="ann", process="{}", queues=["mail"])
+    for _ in range(5):
+        await client.queue("mail").put("Greet", {})
+        await client.queue("mail").pop(worker="ann")
+    await app.state.dashboard.overviews.read(max_age=0)
+    page = (await http.get("/workers")).text
+    online, offline = page.split("<summary>")
+    assert ">ann</a>" in online and ">and 3 more</a>" in online and ">ben</a>" not in online
+    assert offline.startswith("1 offline") and ">ben</a>" in offline
+
+
 async def test_completed_job_is_listed_with_its_queue_worker_and_run_time(
     http: httpx.AsyncClient, earlier: Client, client: Client
 ) -> None:
