@@ -44,6 +44,19 @@ async def test_overdue_schedule_is_called_overdue_and_lists_coming_runs(
     assert "overdue" in (await http.get("/queue?name=mail&tab=recurring")).text
 
 
+async def test_runs_of_a_schedule_are_shown_in_its_time_zone_too(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("mail").recur(
+        "Greet", {}, cron="15 9 * * *", timezone="Asia/Tokyo", jid="tokyo"
+    )
+    await client.queue("mail").recur("Greet", {}, cron="15 9 * * *", jid="utc")
+    for path in ("/recurring", "/recurring-job?jid=tokyo"):
+        page = (await http.get(path)).text
+        assert " 00:15:00 UTC<" in page and " 09:15:00 Asia/Tokyo<" in page
+    assert "09:15:00 UTC</span>" not in (await http.get("/recurring-job?jid=utc")).text
+
+
 async def test_all_alarms_are_dismissed_by_one_button(
     http: httpx.AsyncClient, client: Client, earlier: Client
 ) -> None:
