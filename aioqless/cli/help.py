@@ -25,7 +25,7 @@ OPTIONS = {
 # The commands of the core by section, with the first line of their docstring.
 COMMANDS = {
     "Inspect": {
-        "failed": "Show the failure groups, or the failed jobs of one.",
+        "failed": "Show what fails by error, rising first; or the failed jobs of a group.",
         "get": "Show a job: state, failure, data, history.",
         "jobs": "List jobs that match a filter.",
         "queues": "Show how many jobs each queue has in each state; or show one, with its tenants.",

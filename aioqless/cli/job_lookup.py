@@ -91,20 +91,20 @@ def explain_unsearched(count: int) -> str:
     return f"{jobs} left out: encrypted or large data isn't searched"
 
 
-async def find_failed_before(client: Client, job: JobRecord) -> list[str]:
-    """Return the jids of failed jobs that keep a job waiting, however many jobs are between.
+async def find_root_causes(client: Client, job: JobRecord) -> list[JobRecord]:
+    """Return the jobs that keep a job waiting, however many jobs are between, failed ones first.
 
-    At most MAX_BEFORE jobs are read.
+    These have not ended and wait for no job themselves. At most MAX_BEFORE jobs are read.
     """
-    seen, level, failed = {job.jid}, list(job.dependencies), list[str]()
+    seen, level, found = {job.jid}, list(job.dependencies), list[JobRecord]()
     while level and len(seen) <= MAX_BEFORE:
         portion = level[: MAX_BEFORE + 1 - len(seen)]
         seen.update(portion)
-        found = await client.jobs.multiget(*portion)
-        failed += [each.jid for each in found if each.state == "failed"]
-        level = [*dict.fromkeys(jid for each in found for jid in each.dependencies)]
+        read = await client.jobs.multiget(*portion)
+        found += [each for each in read if each.state not in ("depends", "complete")]
+        level = [*dict.fromkeys(jid for each in read for jid in each.dependencies)]
         level = [jid for jid in level if jid not in seen]
-    return failed
+    return sorted(found, key=lambda each: each.state != "failed")
 
 
 async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -152,6 +152,7 @@ def find_coverage(
     workers: Iterable[WorkerCounts],
     now: float,
     limits: Mapping[str, QueueLimits] = MappingProxyType({}),
+    active: Collection[str] = (),
 ) -> Coverage:
     """Compare the existing queues with the queues that workers serve.
 
@@ -160,6 +161,7 @@ def find_coverage(
         workers: All workers.
         now: The time, in seconds since 1970.
         limits: What may keep the next job of each queue from running.
+        active: Queues of which jobs have started recently.
     """
     alive = _find_alive(workers)
     subscribed = [worker for worker in alive if worker.queues is not None]
@@ -170,7 +172,7 @@ def find_coverage(
     unserved: list[QueueCounts] = []
     for queue in queues:
         of = limits.get(queue.name) or QueueLimits()
-        delay = _find_delay(queue, of, serving[queue.name], now)
+        delay = _find_delay(queue, of, serving[queue.name], now, queue.name in active)
         if delay and delay.reason == "no_worker":
             unserved.append(queue)
         if delay and (delay.reason == "paused" or _is_late(of, now)):
@@ -243,7 +245,11 @@ def _is_late(of: QueueLimits, now: float) -> bool:
 
 
 def _find_delay(
-    queue: QueueCounts, of: QueueLimits, serving: Sequence[WorkerCounts], now: float
+    queue: QueueCounts,
+    of: QueueLimits,
+    serving: Sequence[WorkerCounts],
+    now: float,
+    is_active: bool = False,
 ) -> QueueDelay | None:
     """Return why the jobs of a queue wait; None if none does."""
     if not queue.waiting and not of.declined:
@@ -269,6 +275,9 @@ def _find_delay(
     elif held := sum(each.jobs for each in serving) or queue.running:
         reason = "workers_busy"
         detail = f"its {_plural(len(serving), 'worker')} may be full, with {_plural(held, 'job')}"
+    elif is_active:  # it had no job for a moment
+        reason = "workers_busy"
+        detail = f"its {_plural(len(serving), 'worker')} may be full: jobs have started recently"
     else:
         reason = "workers_idle"
         detail = f"its {_plural(len(serving), 'worker')} may be paused or stopped, with 0 jobs"

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from redis import exceptions
@@ -14,12 +14,13 @@ from redis import exceptions
 from aioqless.client.archive import ArchiveState
 from aioqless.client.client import Client
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
-from aioqless.client.queue_statistics import QueueOverview
+from aioqless.client.queue_statistics import QueueCounts, QueueOverview
 from aioqless.client.redis_server import ServerInfo
 from aioqless.client.workers import WorkerCounts
 
 MAX_QUEUES = 10_000
 MAX_RATES = 90  # overviews whose rates are kept
+ACTIVE_FOR = 60.0  # seconds for which a queue counts as active after a job of it has started
 RATES_EXPIRE = 3600  # seconds between two overviews after which no rates are computed
 # About how many commands of Redis take the counts of a queue, why its jobs wait, and a worker.
 PER_QUEUE, PER_DELAY, PER_WORKER = 9, 5, 4
@@ -48,6 +49,7 @@ class Overview:
         queues: The counts of all queues and their totals of today, by when each was first seen.
         lags: For how many seconds the next job of each queue has been ready to run.
         coverage: Which queues workers serve, and why jobs wait.
+        started: When a job of a queue was last seen to have started between two overviews.
         failed: The number of jobs in each failure group.
         workers: The known workers, those seen last first.
         archive: The state of the archive stream.
@@ -59,6 +61,7 @@ class Overview:
     queues: tuple[QueueOverview, ...] = ()
     lags: Mapping[str, float] = field(default_factory=dict)
     coverage: Coverage = field(default_factory=Coverage)
+    started: Mapping[str, float] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
     workers: tuple[WorkerCounts, ...] = ()
     archive: ArchiveState = field(default_factory=ArchiveState)
@@ -75,12 +78,15 @@ class Overview:
         return sum(getattr(queue, count) for queue in self.queues)
 
 
-async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
+async def read_overview(
+    client: Client, *, most: int = MAX_QUEUES, before: Overview | None = None
+) -> Overview:
     """Read what a namespace is doing.
 
     Args:
         client: The client of the namespace.
         most: Maximum number of queues to look at; of workers, at most 1,000 are read.
+        before: An earlier overview, to see which jobs have started since.
     """
     store = client.internals.store
     queues, failed, workers, archive, now, server = await asyncio.gather(
@@ -95,11 +101,13 @@ async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
     limits = await read_limits(store, ready)
     paused = {each.name for each in queues if each.paused}
     running = {name: each for name, each in limits.items() if name not in paused}
+    started = _find_started(before, queues, now) if before else {}
     return Overview(
         when=now,
         queues=tuple(queues),
         lags={each.name: limits[each.name].lag if each.name in limits else 0.0 for each in queues},
-        coverage=find_coverage(queues, workers, now, running),
+        coverage=find_coverage(queues, workers, now, running, started),
+        started=started,
         failed=failed,
         workers=tuple(workers),
         archive=archive,
@@ -109,6 +117,27 @@ async def read_overview(client: Client, *, most: int = MAX_QUEUES) -> Overview:
         + PER_WORKER * len(workers)
         + len(failed),
     )
+
+
+def _find_started(
+    before: Overview, queues: Iterable[QueueOverview], now: float
+) -> dict[str, float]:
+    """Return of which queues jobs have started recently, and when that was seen."""
+    if now - before.when > ACTIVE_FOR:
+        return {}
+    popped = {each.name: each.popped for each in before.queues}
+    seen = {each.name: now for each in queues if each.popped > popped.get(each.name, 0)}
+    kept = {name: when for name, when in before.started.items() if now - when <= ACTIVE_FOR}
+    return kept | seen
+
+
+async def read_coverage(client: Client, queue: QueueCounts) -> Coverage:
+    """Read which workers serve a queue, and why its jobs wait; other queues are left out."""
+    store = client.internals.store
+    workers, limits, now = await asyncio.gather(
+        client.workers.counts(), read_limits(store, [queue.name]), store.now()
+    )
+    return replace(find_coverage([queue], workers, now, limits), unused=[])
 
 
 async def _read_server(client: Client) -> ServerInfo:
@@ -135,7 +164,7 @@ class OverviewReader:
         """Return the latest overview; read one if it is older than `max_age` seconds."""
         async with self._reading:
             if time.monotonic() - self._read_at > max_age:
-                self._add(await read_overview(self._client), time.monotonic())
+                self._add(await read_overview(self._client, before=self.latest), time.monotonic())
         return self.latest
 
     def rates(self, queue: str = "") -> list[Rates]:

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.http import Identity, Role
 from tests.cli.conftest import Aioqless
 from tests.conftest import Until
+from tests.reported_runs import report_runs
 
 
 async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
@@ -122,6 +124,39 @@ async def test_queues_prints_counts(client: Client, cli: Aioqless) -> None:
     ]
 
 
+async def test_one_queue_is_shown_with_why_its_jobs_wait(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put("Greet")
+    await client.internals.store.beat(worker="ann", process="{}", queues=["mial", "post"])
+    shown = await cli("queues", "mail")
+    assert shown.err == "1 job waits in mail, which no worker serves; did you mean mial?\n"
+    await client.queue("mail").pause()
+    assert (await cli("queues", "mail")).err == "1 job waits in mail: the queue is paused\n"
+
+
+async def test_shares_of_a_queue_name_the_tenant_that_floods_it(
+    client: Client, cli: Aioqless
+) -> None:
+    rows = [
+        NewJob("Load", {"tenant": "hooli" if n % 10 else "acme", "n": n}, tags=["nightly"])
+        for n in range(600)
+    ]
+    await client.put_many(rows, queue="imports")
+    shown = await cli("queues", "imports", "--shares")
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert ["100%", "~600", "klass", "Load"] in lines and [
+        "90%",
+        "~540",
+        "data",
+        "tenant=hooli",
+    ] in lines
+    assert ["100%", "~600", "tag", "nightly"] in lines
+    found = json.loads((await cli("queues", "imports", "--shares", "--json")).out)
+    assert (found["state"], found["total"], found["sampled"]) == ("waiting", 600, 500)
+    assert found["data"] == {"tenant=hooli": 450, "tenant=acme": 50}
+    assert (await cli("queues", "--shares")).code == 2
+    assert "did you mean imports?" in (await cli("queues", "import", "--shares")).err
+
+
 @pytest.mark.parametrize("command", ["queues", "check"])
 async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     client: Client, cli: Aioqless, command: str
@@ -201,15 +236,10 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
         (running,) = await client.queue("mail").pop()
         await running.fail(f"no such word: {jid}", group="typo")
-    assert (await cli("failed")).out.split()[:6] == [
-        "count",
-        "group",
-        "latest",
-        "error",
-        "2",
-        "typo",
-    ]
-    assert "no such word: b" in (await cli("failed")).out
+    heading, row, *_ = (await cli("failed")).out.splitlines()
+    columns = ["failed", "last", "hour", "hour", "before", "error", "groups", "latest", "message"]
+    assert heading.split() == columns
+    assert row.split()[:5] == ["2", "2", "0", "typo", "typo"] and "no such word: b" in row
     misspelt = await cli("failed", "tyop")
     assert (misspelt.code, misspelt.err) == (
         1,
@@ -223,6 +253,39 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
         {"typo": 1},
         ["a"],
     )
+
+
+async def test_failed_counts_an_error_across_queues_since_the_deploy_rising_first(
+    redis_url: str, client: Client, cli: Aioqless
+) -> None:
+    async def fail(of: Client, queue: str, error: str) -> None:
+        await of.queue(queue).put("shop.render")
+        (running,) = await of.queue(queue).pop()
+        await running.fail(f"{error}: no", group=f"{queue}-{error}")
+
+    begun = time.time() - 4000
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
+        for _ in range(3):
+            await fail(earlier, "mail", "OSError")
+    for number, version in enumerate(("v1", "v2")):
+        at = time.time() - 3000 + number
+        await report_runs(client, at, worker=version, version=version, started=at)
+    for queue in ("mail", "mail-low"):
+        await fail(client, queue, "KeyError")
+    heading, first, second, *_ = (await cli("failed")).out.splitlines()
+    assert heading.split()[5:7] == ["since", "v2"]
+    assert first.split()[:5] == ["2", "2", "0", "2", "KeyError"]
+    assert "mail-KeyError, mail-low-KeyError" in first
+    assert second.split()[:5] == ["3", "0", "3", "0", "OSError"]
+    found, old = json.loads((await cli("failed", "--json")).out)
+    assert (found["error"], found["failed"], found["last_hour"]) == ("KeyError", 2, 2)
+    assert found["groups"] == {"mail-KeyError": 1, "mail-low-KeyError": 1}
+    assert (found["queues"], found["klasses"]) == (["mail", "mail-low"], ["shop.render"])
+    assert (found["deploy"]["version"], found["deploy"]["since"]) == ("v2", 2)
+    assert (old["error"], old["hour_before"], old["deploy"]["since"]) == ("OSError", 3, 0)
+    ended = await cli("failed", "KeyError")
+    assert ended.code == 1
+    assert "it is the error of the groups mail-KeyError, mail-low-KeyError" in ended.err
 
 
 async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) -> None:

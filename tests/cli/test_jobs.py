@@ -153,6 +153,8 @@ async def test_retry_of_groups_uses_the_queue_of_each_failure(
 
 async def test_edit_changes_the_data_and_retries(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
+    misplaced = await cli("edit", "a", '{"to": 1}')
+    assert misplaced.code == 2 and "the new data goes behind --data" in misplaced.err
     ended = await cli("edit", "a", "--data", '{"to": 12345678901234567}')
     assert (ended.code, ended.out) == (0, "a retried in mail, with the new data\n")
     job = await client.jobs.get("a")
@@ -478,16 +480,19 @@ async def test_signal_sends_a_value_once(client: Client, cli: Aioqless) -> None:
     assert (step.kind, step.name, step.value) == ("signal", "approval", 7)
 
 
-async def test_get_names_the_failed_job_that_keeps_a_workflow_waiting(
+async def test_get_names_the_root_cause_of_a_workflow_that_waits(
     client: Client, cli: Aioqless
 ) -> None:
     mail = client.queue("mail")
     await mail.put("Page", jid="page")
     await mail.put("Book", jid="book", depends=["page"])
     await mail.put("Mail", jid="send", depends=["book"])
-    assert "failed jobs" not in (await cli("get", "send")).out
+    shown = (await cli("get", "send")).out
+    assert "waiting for jobs that have not ended:\n  page  Page  waiting in mail\n" in shown
     await (await mail.pop())[0].fail("no paper")
-    assert "It is waiting for failed jobs: page." in (await cli("get", "send")).out
+    shown = (await cli("get", "send")).out
+    assert "waiting for failed jobs:\n  page  Page  failed in mail: no paper\n" in shown
+    assert "It is waiting for" not in (await cli("get", "page")).out
 
 
 async def test_get_shows_what_a_parked_job_waits_for(client: Client, cli: Aioqless) -> None:

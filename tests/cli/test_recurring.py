@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aioqless import Client
+from aioqless import Client, Limit, NewJob
 from tests.cli.conftest import Aioqless, Running, Start
 from tests.conftest import Until
 
@@ -58,6 +58,35 @@ async def test_another_schedule_leaves_data_and_time_zone(client: Client, cli: A
     assert (await cli(*put, "null", "--cron", "@daily", "--timezone", "UTC")).code == 0
     changed = await client.recurring.get("digest")
     assert changed and changed.data is None and changed.timezone == "UTC"
+
+
+async def test_another_schedule_leaves_what_the_call_does_not_name(
+    client: Client, cli: Aioqless
+) -> None:
+    smtp = Limit("smtp", max_concurrency=2)
+    made = await client.queue("mail").recur(
+        NewJob("Digest", {"to": 1}, tags=["nightly"], priority=-3, limits=[smtp]),
+        every=60,
+        jid="digest",
+        max_runs=9,
+    )
+    put = ("recur", "put", "post", "Digest", "--jid", "digest")
+    assert (await cli(*put, "--every", "90")).out == "digest\n"
+    await made.refresh()
+    assert (made.interval, made.queue, made.data) == (90, "post", {"to": 1})
+    assert (made.tags, made.priority, made.max_runs) == (["nightly"], -3, 9)
+    instance = await client.jobs.get(await made.run_now())
+    assert instance and "smtp" in str(instance.constraints)
+    refused = await cli(*put, "--every", "90", "--timezone", "Asia/Tokyo")
+    assert refused.code == 2
+    assert (await cli(*put, "--cron", "@daily")).code == 0
+    changed = await client.recurring.get("digest")
+    assert changed and (changed.cron, changed.data) == ("0 0 * * *", {"to": 1})
+
+
+async def test_list_is_refused_with_what_lists(cli: Aioqless) -> None:
+    ended = await cli("recur", "list")
+    assert ended.code == 2 and "`aioqless recur` alone lists them" in ended.err
 
 
 async def test_recurring_job_is_paused_resumed_run_and_canceled(

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from aioqless import Client
-from aioqless.client import read_overview
+from aioqless.client import overview, read_overview
 from aioqless.client.coverage import QueueDelay
+from aioqless.client.overview import OverviewReader
 
 
 @pytest.fixture
@@ -104,3 +105,18 @@ async def test_busy_and_idle_workers(client: Client) -> None:
 async def test_jobs_that_have_just_become_ready_are_not_delayed(client: Client) -> None:
     await client.queue("main").put("Greet", {})
     assert "main" not in (await read_overview(client)).coverage.delays
+
+
+async def test_workers_without_a_job_for_a_moment_are_not_idle(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overviews = OverviewReader(client)
+    assert (await overviews.read()).coverage.delays["mail"].reason == "workers_idle"
+    (job,) = await client.queue("mail").pop(worker="ann")
+    await job.complete()
+    for _ in range(2):  # also in the next one
+        delay = (await overviews.read()).coverage.delays["mail"]
+        assert delay.reason == "workers_busy"
+        assert delay.detail == "its 1 worker may be full: jobs have started recently"
+    monkeypatch.setattr(overview, "ACTIVE_FOR", 0)
+    assert (await overviews.read()).coverage.delays["mail"].reason == "workers_idle"

@@ -42,8 +42,17 @@ from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.cli.watch import watch_jobs
 from aioqless.client import Client
+from aioqless.client.failures import (
+    DEPLOY_AGE,
+    HOUR,
+    MAX_GROUPS,
+    Cause,
+    find_causes,
+    find_groups,
+    note_cut,
+    sort_causes,
+)
 from aioqless.client.job import JobRecord
-from aioqless.client.job.summaries import JobSummary
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
@@ -55,7 +64,7 @@ Into = Annotated[
         autocompletion=complete_queue,
     ),
 ]
-MAX_DETAILED = 100  # groups whose latest failure is shown beside the count
+MAX_NAMED = 3  # groups of an error
 Limit = Annotated[
     int | None, typer.Option("--count", help="Maximum number of jobs, the oldest first.", min=1)
 ]
@@ -74,9 +83,9 @@ async def failed(
     offset: Offset = 0,
     json: Json = False,
 ) -> None:
-    """Show the failure groups, or the failed jobs of one."""
+    """Show what fails by error, rising first; or the failed jobs of a group."""
     if group is None:
-        await _print_groups(client, json)
+        await _print_causes(client, json)
         return
     total, found = await client.jobs.failed_in(group, offset=offset, count=count)
     if json:
@@ -150,29 +159,37 @@ def retry(
     rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless edit 4f2a…; "
     'aioqless edit 4f2a… --data \'{"to": "ada@example.org"}\' --wait',
+    context_settings={"allow_extra_args": True},  # refused with a hint
 )
-async def edit(
-    client: Client,
+def edit(
+    context: typer.Context,
     jid: Jid,
     data: Annotated[
         str | None,
         typer.Option(help="JSON, - or @FILE; default: edit it in $VISUAL or $EDITOR."),
     ] = None,
     wait: Wait = False,
-) -> None:
+) -> Act:
     """Change the data of a failed job, and retry it."""
-    job = _require_failed(await find_job(client, jid))
-    text = edit_json(job.text, job.jid) if data is None else read_data(data)
-    if text is None:
-        raise AioqlessError(
-            "the data is unchanged, so nothing was done; `aioqless retry` retries the job as it is"
-        )
-    new = validate_json(text)
-    async with watch_jobs(client, [job.jid], wait=wait):
-        await client.jobs.retry(job.jid, data=new, was=job)
-        print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
-    if not wait:
-        print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
+    if context.args:
+        raise typer.BadParameter(f"the new data goes behind --data: --data {context.args[0]!r}")
+
+    async def act(client: Client) -> None:
+        job = _require_failed(await find_job(client, jid))
+        text = edit_json(job.text, job.jid) if data is None else read_data(data)
+        if text is None:
+            raise AioqlessError(
+                "the data is unchanged, so nothing was done; "
+                "`aioqless retry` retries the job as it is"
+            )
+        new = validate_json(text)
+        async with watch_jobs(client, [job.jid], wait=wait):
+            await client.jobs.retry(job.jid, data=new, was=job)
+            print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
+        if not wait:
+            print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
+
+    return act
 
 
 def _require_failed(job: JobRecord) -> JobRecord:
@@ -249,34 +266,85 @@ async def _retry_all(
 
 
 async def _make_unknown_group(client: Client, group: str) -> AioqlessError:
-    similar = suggest(group, await client.jobs.failed_counts())
-    if not similar and not await describe_unknown_queue(client, group):
+    counts = await client.jobs.failed_counts()
+    similar = suggest(group, counts)
+    if groups := list(find_groups(counts, group))[:MAX_NAMED]:
+        similar = f": it is the error of the groups {', '.join(map(plain, groups))}"
+    elif not similar and not await describe_unknown_queue(client, group):
         similar = f": {plain(group)} is a queue"
     return AioqlessError(f"there are no failed jobs in {plain(group)}{similar}")
 
 
-async def _print_groups(client: Client, json: bool) -> None:
-    counts = dict(
-        sorted((await client.jobs.failed_counts()).items(), key=lambda each: (-each[1], each[0]))
-    )
+async def _print_causes(client: Client, json: bool) -> None:
+    """Print what fails by error, rising first."""
+    counts, now = await client.jobs.failed_counts(), await client.internals.store.now()
+    causes = await find_causes(client, counts) if counts else []
+    sort_causes(causes, now)
+    note_cut(causes, counts)
+    marks = await client.metrics.marks(DEPLOY_AGE) if causes else []
+    deploy = next((mark for mark in marks if mark.deploy), None)
+    deployed = (deploy.text, deploy.at) if deploy else None
     if json:
-        print_json(counts)
+        print_json([_cause_fields(cause, now, deployed) for cause in causes])
         return
-    latest: dict[str, JobSummary | None] = {}
-    if counts:
-        groups = await client.jobs.failure_groups(*list(counts)[:MAX_DETAILED])
-        latest = {group.group: group.latest for group in groups}
-    rows = [(count, name, *_latest_columns(latest.get(name))) for name, count in counts.items()]
-    print_table(["count", "group", "latest", "error"], rows, empty="Nothing has failed.")
-    if counts:
-        print_hint(f"\naioqless failed {plain(next(iter(counts)))}   show its jobs")
+    since = [f"since {plain(deployed[0])}"] if deployed else []
+    print_table(
+        ["failed", "last hour", "hour before", *since, "error", "groups", "latest", "message"],
+        [_cause_row(cause, now, deployed) for cause in causes],
+        empty="Nothing has failed.",
+    )
+    if len(counts) > MAX_GROUPS:
+        print_hint(f"{pluralize(len(counts) - MAX_GROUPS, 'smaller group')} left out")
+    if causes:
+        print_hint(f"\naioqless failed {plain(causes[0].latest.group)}   show its jobs")
 
 
-def _latest_columns(job: JobSummary | None) -> tuple[str, str]:
-    """Return when the latest job of a group failed, and the last line of its message."""
-    if job is None:
-        return "", ""
-    return format_relative_time(job.failed), shorten(last_line(job.message), 100)
+def _cause_row(cause: Cause, now: float, deploy: tuple[str, float] | None) -> tuple[object, ...]:
+    hour, before = cause.growth(now)
+    exact = cause.is_exact_since(now - HOUR)
+    more = "at least " if cause.is_cut else ""
+    groups = [plain(group.group) for group, _ in cause.parts]
+    others = f" and {len(groups) - MAX_NAMED} more" if len(groups) > MAX_NAMED else ""
+    return (
+        _estimate(cause.total, exact=not cause.is_estimate, more=more),
+        _estimate(hour, exact=exact),
+        _estimate(before, exact=exact and cause.is_exact_since(now - 2 * HOUR)),
+        *(
+            [_estimate(round(cause.since(deploy[1])), exact=cause.is_exact_since(deploy[1]))]
+            if deploy
+            else []
+        ),
+        plain(cause.error),
+        ", ".join(groups[:MAX_NAMED]) + others,
+        format_relative_time(cause.latest.failed, now),
+        shorten(last_line(cause.latest.message), 100),
+    )
+
+
+def _estimate(count: int, *, exact: bool, more: str = "") -> int | str:
+    return count if exact and not more else f"{more}{'' if exact else '~'}{count:,}"
+
+
+def _cause_fields(cause: Cause, now: float, deploy: tuple[str, float] | None) -> dict[str, object]:
+    hour, before = cause.growth(now)
+    return {
+        "error": cause.error,
+        "failed": cause.total,
+        "estimated": cause.is_estimate,
+        "cut": cause.is_cut,
+        "last_hour": hour,
+        "hour_before": before,
+        "deploy": deploy
+        and {"version": deploy[0], "at": deploy[1], "since": round(cause.since(deploy[1]))},
+        "groups": {group.group: group.total for group, _ in cause.parts},
+        "queues": cause.queues,
+        "klasses": cause.klasses,
+        "latest": {
+            "jid": cause.latest.jid,
+            "when": cause.latest.failed,
+            "message": cause.latest.message,
+        },
+    }
 
 
 def _print_failed_job(job: JobRecord) -> None:

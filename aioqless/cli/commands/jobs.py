@@ -11,13 +11,13 @@ from aioqless.cli.completion import complete_filter
 from aioqless.cli.job_lookup import (
     explain_unknown_name,
     explain_unsearched,
-    find_failed_before,
     find_job,
+    find_root_causes,
     read_job_states,
 )
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import Count, Data, Jid, Json, QueueName, Wait
-from aioqless.cli.presentation.formatting import format_duration, format_time, shorten
+from aioqless.cli.presentation.formatting import format_duration, format_time, last_line, shorten
 from aioqless.cli.presentation.job_detail import print_job, suggest_next_steps
 from aioqless.cli.presentation.json_output import (
     data_text,
@@ -46,6 +46,7 @@ from aioqless.handlers import Handler, Handlers
 from aioqless.validation import plain
 
 OPTIONAL = (4, 6, 7)  # columns of `jobs` that are left out where they are empty
+MAX_ROOTS = 5  # jobs that hold up a workflow
 MAX_RELATED = 200  # dependencies and dependents whose states are read
 
 
@@ -123,12 +124,29 @@ async def get(client: Client, jid: Jid, json: Json = False) -> None:
         return
     related = (job.dependencies + job.dependents)[:MAX_RELATED]
     print_job(job, await read_job_states(client, related))
-    if failed := await find_failed_before(client, job):
-        others = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        print_text(f"\nIt is waiting for failed jobs: {plain(failed[0])}{others}.")
-        print_hint(f"aioqless get {plain(failed[0])}")
+    if roots := await find_root_causes(client, job) if job.state == "depends" else []:
+        _print_root_causes(roots)
     if steps := suggest_next_steps(job):
         print_hint(f"\n{steps}")
+
+
+def _print_root_causes(roots: list[JobRecord]) -> None:
+    """Print which jobs hold up a workflow: those that failed, else those that still have to run."""
+    failed = [each for each in roots if each.state == "failed"]
+    shown = failed or roots
+    kind = "failed jobs" if failed else "jobs that have not ended"
+    print_text(f"\nIt is waiting for {kind}:")
+    for each in shown[:MAX_ROOTS]:
+        place = f" in {plain(each.queue)}" if each.queue else ""
+        why = (
+            f": {shorten(last_line(each.failure.traceback), 100)}"
+            if failed and each.failure
+            else ""
+        )
+        print_text(f"  {plain(each.jid)}  {plain(each.klass)}  {each.state}{place}{why}")
+    if len(shown) > MAX_ROOTS:
+        print_text(f"  … and {len(shown) - MAX_ROOTS} more", style="dim")
+    print_hint(f"aioqless get {plain(shown[0].jid)}")
 
 
 @app.command(

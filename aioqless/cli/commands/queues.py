@@ -13,12 +13,13 @@ from aioqless.cli.app import Act, Section, app
 from aioqless.cli.completion import complete_queue
 from aioqless.cli.options import Count, DryRun, Json, Offset, QueueName, Yes
 from aioqless.cli.presentation.formatting import format_duration, pluralize
-from aioqless.cli.presentation.printing import print_json, print_table, print_text
+from aioqless.cli.presentation.printing import print_hint, print_json, print_table, print_text
 from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.queue_gaps import print_gaps
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client, read_overview
-from aioqless.client.overview import MAX_QUEUES
+from aioqless.client.breakdown import choose_state, read_shares, sample_jids
+from aioqless.client.overview import MAX_QUEUES, read_coverage
 from aioqless.client.queue import Queue
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
 from aioqless.client.queue_statistics import Tenant
@@ -47,11 +48,20 @@ async def queues(
             autocompletion=complete_queue,
         ),
     ] = None,
+    shares: Annotated[
+        bool,
+        typer.Option("--shares", help="Show which klasses, tags and data most jobs of QUEUE have."),
+    ] = False,
     count: Count = 1000,
     offset: Offset = 0,
     json: Json = False,
 ) -> None:
     """Show how many jobs each queue has in each state; or show one, with its tenants."""
+    if shares:
+        if queue is None:
+            raise typer.BadParameter("--shares is of one queue: name it")
+        await _print_shares(client, queue, json)
+        return
     if queue is not None:
         await _print_queue(client, queue, count, offset, json)
         return
@@ -90,6 +100,41 @@ async def _print_queue(client: Client, queue: str, count: int, offset: int, json
         print_table(COLUMNS, [[getattr(counts, column) for column in COLUMNS]], empty="")
         if tenants:
             _print_tenants(tenants)
+        print_gaps(await read_coverage(client, counts))
+
+
+async def _print_shares(client: Client, name: str, json: bool) -> None:
+    """Print what most jobs of a queue have in common, of a sample in the first state with jobs."""
+    queue = client.queue(name)
+    if problem := await describe_unknown_queue(client, name):
+        raise AioqlessError(problem)
+    counts = await queue.counts()
+    state = choose_state(counts)
+    total = getattr(counts, state)
+    found = await read_shares(client, await sample_jids(queue, state, total))
+    kinds = {"klass": found.klasses, "tag": found.tags, "data": found.fields}
+    if json:
+        shown = {kind: dict(rows) for kind, rows in kinds.items()}
+        print_json(
+            {"queue": name, "state": state, "total": total, "sampled": found.sampled, **shown}
+        )
+        return
+    print_table(
+        ("share", "jobs", "", "value"),
+        [
+            (
+                f"{count / found.sampled:.0%}",
+                f"{'~' if found.sampled < total else ''}{round(count * total / found.sampled):,}",
+                kind,
+                value,
+            )
+            for kind, rows in kinds.items()
+            for value, count in rows
+        ],
+        empty=f"No jobs wait, run or are scheduled in {plain(name)}.",
+    )
+    if found.sampled:
+        print_hint(f"of {found.sampled:,} of {total:,} {state} jobs")
 
 
 def _print_tenants(tenants: Sequence[Tenant]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from aioqless.cli.app import Act, App, Section, app
 from aioqless.cli.json_input import read_data, validate_json
@@ -15,11 +16,24 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.cli.presentation.printing import print_json, print_table
 from aioqless.cli.presentation.prompts import confirm
 from aioqless.client import Client
-from aioqless.client.recurring import RecurOptions, RecurringJob
+from aioqless.client.put_options import RecurOptions, RecurringChanges
+from aioqless.client.recurring import RecurringJob
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
-recurring = App(help="Recurring jobs. Without a command: list them.", invoke_without_command=True)
+
+class _Commands(TyperGroup):
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] == "list":
+            raise typer.BadParameter("no such command 'list': `aioqless recur` alone lists them")
+        return super().resolve_command(ctx, args)
+
+
+recurring = App(
+    cls=_Commands,
+    help="Recurring jobs. Without a command: list them.",
+    invoke_without_command=True,
+)
 app.add_typer(recurring, name="recur", rich_help_panel=Section.QUEUES)
 RecurringJid = Annotated[str, typer.Argument(metavar="JID", help="`aioqless recur` lists them.")]
 Cron = Annotated[
@@ -144,12 +158,26 @@ def put(
 
     async def act(client: Client) -> None:
         before = await client.recurring.get(jid)
-        if before and cron is not None and timezone is None:
-            options["timezone"] = before.timezone
+        if before and (before.cron is None) == (cron is None):
+            await before.update(**_read_changes(queue, klass, data is not None, body, options))
+            print(jid)
+            return
         kept = before.data if before and data is None else body
         print((await client.queue(queue).recur(klass, kept, **options)).jid)
 
     return act
+
+
+def _read_changes(
+    queue: str, klass: str, has_data: bool, data: object, options: RecurOptions
+) -> RecurringChanges:
+    """Return what a call changes of a recurring job that exists."""
+    changes: Any = {name: value for name, value in options.items() if value is not None}
+    del changes["jid"]
+    changes |= {"queue": queue, "klass": klass}
+    if has_data:
+        changes["data"] = data
+    return cast("RecurringChanges", changes)
 
 
 def _read_time(text: str) -> datetime:

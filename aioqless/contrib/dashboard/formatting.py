@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
@@ -101,6 +102,15 @@ def timestamp(when: float | None, exact: bool = False) -> Markup | str:
     # digits alone, which need no escaping: a page has many of them
     kind = ' class="exact"' if exact else ""
     return Markup(f'<time{kind} datetime="{machine}" title="{text} UTC">{text} UTC</time>')
+
+
+def clock(when: float, zone: str | None) -> str:
+    """Format a time in the time zone of a schedule; empty if that is UTC or unknown."""
+    try:
+        at = datetime.fromtimestamp(when, ZoneInfo(zone or "UTC"))
+    except (ValueError, OSError, KeyError, OverflowError):
+        return ""
+    return "" if zone in (None, "UTC") else f"{at:%Y-%m-%d %H:%M:%S} {zone}"
 
 
 def day(when: float) -> str:

@@ -24,8 +24,8 @@ from aioqless.validation import plain
 
 TEMPLATES = Path(__file__).parent / "templates"
 FILTERS = (
-    "cron_words", "day", "event_details", "field_name", "filter_word", "number", "short", "size",
-    "state_name", "timestamp",
+    "clock", "cron_words", "day", "event_details", "field_name", "filter_word", "number", "short",
+    "size", "state_name", "timestamp",
 )  # fmt: skip
 NAVIGATION = (
     ("/", "Overview"), ("/queues", "Queues"), ("/jobs", "Jobs"), ("/failures", "Failures"),

@@ -16,10 +16,10 @@ import pytest
 from starlette.applications import Starlette
 
 from aioqless import Client, Fair, Job, Limit, NewJob, chain, group, job
+from aioqless.client import failures
 from aioqless.contrib.dashboard import Privacy, create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
-from aioqless.contrib.dashboard.pages import failures
 from aioqless.contrib.http import Identification, Identity, Role, Sessions
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
@@ -448,6 +448,25 @@ async def report(client: Client, ago: float, version: str, runs: list[int]) -> N
     """Report runs of a klass, as a worker does."""
     rows = [("imports", "shop.load", runs)]
     await report_runs(client, time.time() - ago, rows, **{**FACTS, "version": version})
+
+
+async def test_klasses_are_sorted_by_change_and_red_if_more_of_them_fails(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    now = time.time()
+    for version, ago, failed in (("1", 3000, 9), ("2", 1500, 18)):
+        rows = [
+            ("mail", "failing", run_values(100, failures=failed)),
+            ("mail", "same", run_values(100, failures=50)),
+        ]
+        await report_runs(client, now - ago, rows, **{**FACTS, "version": version})
+    page = (await http.get("/classes?hours=1&sort=changed")).text
+    names = re.findall(r'<a class="row" [^>]*>(\w+)</a>', page)
+    assert names[0] == "failing"
+    red = re.findall(
+        r'<a class="row" [^>]*>(\w+)</a>(?:(?!</tr>).)*?<td class="end bad">', page, re.DOTALL
+    )
+    assert red == ["failing"]
 
 
 async def test_klass_is_compared_before_and_after_the_last_deploy(

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
+from starlette.applications import Starlette
 
 from aioqless import Client, NewJob
 from aioqless.contrib.dashboard import audit_log
@@ -41,6 +42,92 @@ async def test_overdue_schedule_is_called_overdue_and_lists_coming_runs(
         assert datetime.fromisoformat(due) < now - timedelta(seconds=900)
         assert now < datetime.fromisoformat(coming[0]) < now + timedelta(seconds=300)
     assert "overdue" in (await http.get("/queue?name=mail&tab=recurring")).text
+
+
+async def test_runs_of_a_schedule_are_shown_in_its_time_zone_too(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("mail").recur(
+        "Greet", {}, cron="15 9 * * *", timezone="Asia/Tokyo", jid="tokyo"
+    )
+    await client.queue("mail").recur("Greet", {}, cron="15 9 * * *", jid="utc")
+    for path in ("/recurring", "/recurring-job?jid=tokyo"):
+        page = (await http.get(path)).text
+        assert " 00:15:00 UTC<" in page and " 09:15:00 Asia/Tokyo<" in page
+    assert "09:15:00 UTC</span>" not in (await http.get("/recurring-job?jid=utc")).text
+
+
+async def test_all_alarms_are_dismissed_by_one_button(
+    http: httpx.AsyncClient, client: Client, earlier: Client
+) -> None:
+    await earlier.queue("alone").put("Greet", {})
+    await client.queue("held").put("Greet", {})
+    await client.queue("held").pause()
+    await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
+    await client.queue("held").pop(worker="ann")
+    page = (await http.get("/")).text
+    (keys,) = re.findall(r'data-keys="(\w+ \w+)">Dismiss all<', page)
+    assert "<strong>2 alarms</strong>" in page and page.count('<li class="alarm') == 2
+    assert "The alarms are hidden in this browser" in await do(http, "dismiss", key=keys)
+    assert '<li class="alarm' not in (await http.get("/")).text
+
+
+@browser_test
+async def test_alarms_are_one_line_each_and_dismissed_together(
+    page: Page, client: Client, earlier: Client
+) -> None:
+    for number in range(4):
+        await earlier.queue(f"queue-of-a-department-with-a-long-name-{number}").put("Greet", {})
+    await client.queue("held").put("Greet", {})
+    await client.queue("held").pause()
+    await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
+    await client.queue("held").pop(worker="ann")
+    await page.set_viewport_size({"width": 390, "height": 800})
+    await page.goto("/")
+    alarms = page.locator(".alarms .alarm")
+    for number in range(2):
+        box = await alarms.nth(number).bounding_box()
+        assert box and box["height"] < 40
+    await page.get_by_role("button", name="Dismiss all").click()
+    await expect(alarms.first).to_be_hidden()
+    await expect(page.get_by_role("button", name="Dismiss all")).to_be_hidden()
+    await page.get_by_role("button", name="Show dismissed alarms").click()
+    await expect(alarms.first).to_be_visible()
+
+
+async def test_failures_stand_above_queues_while_they_rise(
+    app: Starlette, http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("mail").put("Greet", {})
+    page = (await http.get("/")).text
+    assert page.index('id="h-queues"') < page.index('id="h-failures"')
+    assert ">Waiting</th>" in page and ">Stalled</th>" not in page and ">Blocked</th>" not in page
+    (job,) = await client.queue("mail").pop()
+    await client.queue("mail").put("Greet", {}, depends=[job.jid])
+    await client.queue("mail").put("Greet", {}, jid="b")
+    (other,) = await client.queue("mail").pop()
+    await other.fail("no", group="mail-OSError")
+    await app.state.dashboard.overviews.read(max_age=0)
+    page = (await http.get("/")).text
+    assert page.index('id="h-queues"') > page.index('id="h-failures"')
+    assert ">Blocked</th>" in page
+
+
+async def test_offline_workers_are_folded_and_jobs_that_are_cut_off_counted(
+    app: Starlette, http: httpx.AsyncClient, client: Client, earlier: Client
+) -> None:
+    await earlier.internals.store.beat(worker="ben", process="{}", queues=["mail"])
+    await earlier.queue("mail").pop(worker="ben")
+    store = client.internals.store
+    await store.beat(worker="ann", process="{}", queues=["mail"])
+    for _ in range(5):
+        await client.queue("mail").put("Greet", {})
+        await client.queue("mail").pop(worker="ann")
+    await app.state.dashboard.overviews.read(max_age=0)
+    page = (await http.get("/workers")).text
+    online, offline = page.split("<summary>")
+    assert ">ann</a>" in online and ">and 3 more</a>" in online and ">ben</a>" not in online
+    assert offline.startswith("1 offline") and ">ben</a>" in offline
 
 
 async def test_completed_job_is_listed_with_its_queue_worker_and_run_time(

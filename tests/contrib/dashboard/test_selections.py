@@ -130,17 +130,21 @@ async def test_search_says_how_much_it_has_searched_and_goes_on(
     assert len(shown) == 120 and "<strong>120</strong> found in 120 jobs searched." in page
 
 
+@pytest.mark.parametrize("asked", ["", "&on=1"])
 async def test_search_continues_by_itself_until_it_finds_something(
-    http: httpx.AsyncClient, client: Client, monkeypatch: pytest.MonkeyPatch
+    http: httpx.AsyncClient, client: Client, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     monkeypatch.setattr(job_lists, "SEARCH_TIME", 0)
     await client.queue("mail").put("Greet", {"customer": 4711})
     await client.queue("mail").put_many(NewJob("Greet", priority=-1) for _ in range(2000))
-    page, pages = (await http.get("/jobs?filter=customer:4711&on=1")).text, 1
+    page, pages = (await http.get(f"/jobs?filter=customer:4711{asked}")).text, 1
     while following := re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', page):
         assert "found in" in page and "Stop</a>" in page
         page, pages = (await http.get(unescape(following[1]))).text, pages + 1
     assert pages > 3 and "<strong>1</strong> found in 2,001 jobs searched." in page
+    monkeypatch.setattr(job_lists, "FOLLOWS_FOR", -1)
+    page = (await http.get(f"/jobs?filter=customer:4711{asked}")).text
+    assert ("Continue</a>" in page) == (not asked)  # the time is over, unless the user continues
 
 
 async def test_filter_is_completed_and_a_malformed_one_explained(

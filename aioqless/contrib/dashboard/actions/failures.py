@@ -6,8 +6,8 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable
 
+from aioqless.client.failures import find_groups, list_largest
 from aioqless.contrib.dashboard.actions.action import ActionRequest
-from aioqless.contrib.dashboard.pages.failures import find_groups, list_largest
 
 PORTION = 500
 MAX_READ = 100_000  # jobs that are read to find those of an error or a time

@@ -28,6 +28,7 @@ from aioqless.contrib.job_filter import (
 from aioqless.errors import AioqlessError, DecryptionError
 
 SEARCH_TIME = 0.1  # seconds per request; the user continues the search from there
+FOLLOWS_FOR = 10  # seconds for which a search that has found nothing continues by itself
 MAX_OF_DAY = 200  # jobs of a day of the lake that are listed
 MAX_CHECKED = 65_536  # bytes of their data, of which a filter is about hidden values
 PORTION = 1000  # jobs found by a command where all are changed, not listed
@@ -129,12 +130,17 @@ async def list_jobs(request: PageRequest) -> Page:
         values["problem"] = f"{error}."
         return Page("jobs.html", "Jobs", values, live=False)
     await request.read_overview()
+    # 1: until the user stops it; else a time
+    on = request.number("on", 0, 0, 10**11)
+    if "on" not in request.query and "cursor" not in request.query and act is None:
+        on = math.ceil(time.time()) + FOLLOWS_FOR
     now = datetime.fromtimestamp(math.ceil(time.time() * 1000) / 1000, UTC)
     until = f"until:{now.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
     values |= {
         "search": search,
         # without JavaScript, too: a search goes through portions in which it finds nothing
-        "follows": search.cursor and request.text("on") and (act or not jids),
+        "follows": bool(search.cursor and (act or not jids)) and (on == 1 or time.time() < on),
+        "on": on,
         "jobs": await request.client.jobs.summaries(*jids) if jids else [],
         "acts": [
             (each.name, each.label.removesuffix(" of"), _narrow(wanted, each.condition, until))

@@ -13,7 +13,7 @@ from aioqless.contrib.metrics import KlassMetrics, Mark, RunTotals
 HOURS = ("8", "1", "24", "168")
 MAX_COMPLETED = 500  # jobs among which the slowest are sought
 MAX_SLOWEST = 10
-SORTS = ("time", "runs", "failures", "p95")
+SORTS = ("time", "runs", "failures", "p95", "changed")
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,24 @@ class Runs:
             for start, end in ((before, at), (at, self.end))
         )
 
+    def change(self) -> float:
+        """Return how much worse it is since the last deploy; 0 without one.
+
+        That is the growth of its p95, or of its failure rate if that is more: 1 if the p95 has
+        doubled, or if all runs fail of which none did.
+        """
+        if (around := self.around_deploy()) is None:
+            return 0.0
+        before, after = around
+        slower = (after.run.p95 or 0.0) / before.run.p95 - 1 if before.run.p95 else 0.0
+        return max(slower, after.failure_rate - before.failure_rate)
+
+    def fails_more(self) -> bool:
+        """Return whether more of its runs fail since the last deploy; without one, if any does."""
+        if (around := self.around_deploy()) is None:
+            return self.total.failures > 0
+        return around[1].failure_rate > around[0].failure_rate
+
     def of(self, name: str) -> dict[float, float]:
         """Return a value of each period by its start.
 
@@ -107,13 +125,14 @@ async def list_klasses(request: PageRequest) -> Page:
             by_klass.setdefault(each.klass, []).append(each)
     rows = [replace(runs, klasses=klasses) for klasses in by_klass.values()]
     sort = request.one_of("sort", SORTS)
-    keys: dict[str, Callable[[RunTotals], float]] = {
-        "time": lambda total: total.run_seconds,
-        "runs": lambda total: total.runs,
-        "failures": lambda total: total.failures,
-        "p95": lambda total: total.run.p95 or 0,
+    keys: dict[str, Callable[[Runs], float]] = {
+        "time": lambda row: row.total.run_seconds,
+        "runs": lambda row: row.total.runs,
+        "failures": lambda row: row.total.failures,
+        "p95": lambda row: row.total.run.p95 or 0,
+        "changed": lambda row: row.change(),
     }
-    rows.sort(key=lambda row: -keys[sort](row.total))
+    rows.sort(key=lambda row: -keys[sort](row))
     values = {
         "runs": runs,
         "rows": rows[request.offset : request.offset + PAGE_SIZE],

@@ -7,16 +7,10 @@ from typing import NamedTuple
 
 from aioqless.client import Overview
 from aioqless.client.coverage import Reason
+from aioqless.client.failures import MAX_GROUPS, note_cut, sort_causes
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
-from aioqless.contrib.dashboard.pages.failures import (
-    MAX_GROUPS,
-    find_deploy,
-    hide_secrets,
-    note_cut,
-    read_causes,
-    sort_causes,
-)
+from aioqless.contrib.dashboard.pages.failures import find_deploy, hide_secrets, read_causes
 from aioqless.contrib.dashboard.pages.klasses import read_runs
 
 MAX_QUEUES = 12
@@ -78,6 +72,7 @@ async def show_overview(request: PageRequest) -> Page:
         "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
         "trend_groups": causes,
         "max_groups": MAX_GROUPS,
+        "is_rising": any(each.is_rising(overview.when) for each in causes),
         "deploy": await find_deploy(request),
         "workers": await client.workers.working(*workers, most=1),
         "runs": await read_runs(request),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import time
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
+from aioqless.client.breakdown import (
+    SAMPLE,
+    SAMPLED,
+    choose_state,
+    list_fields,
+    read_shares,
+    sample_jids,
+)
 from aioqless.client.config import Value, describe_option
 from aioqless.client.coverage import QueueLimits, find_coverage, find_serving, read_limits
-from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
@@ -30,15 +34,11 @@ ENDINGS = {
     "max-length": "Maximum length",
     "heartbeat": "Lock duration",
 }
-PORTION, PORTIONS = 50, 10  # jobs of a sample, read at places that are evenly spread
-MAX_SHARES = 8
-MAX_VALUE = 60  # characters of an argument that is counted
 MAX_KEYS = 8  # whose limits are shown
 TABS = (
     "waiting", "running", "scheduled", "stalled", "depends", "breakdown", "recurring", "tenants",
     "statistics",
 )  # fmt: skip
-SAMPLED = ("waiting", "scheduled", "running", "depends")  # default: the first that has jobs
 ENDED = ("complete", "failed")  # also sampled, by a search
 SEARCH_TIME = 0.1  # seconds
 
@@ -57,7 +57,7 @@ async def show_queue(request: PageRequest) -> Page:
         failed = await request.client.jobs.failed_counts()
     store = request.client.internals.store
     limits, now = await read_limits(store, [name]), await store.now()
-    coverage = find_coverage([counts], workers, now, limits)
+    coverage = find_coverage([counts], workers, now, limits, overviews.latest.started)
     serving, metrics = find_serving(name, workers), request.client.metrics
     values: dict[str, object] = {
         "queue": counts,
@@ -92,13 +92,13 @@ async def show_queue(request: PageRequest) -> Page:
         }
     elif tab == "breakdown":
         state = request.one_of("of", ("", *SAMPLED, *ENDED))
-        state = state or next((each for each in SAMPLED if getattr(counts, each)), SAMPLED[0])
+        state = state or choose_state(counts)
         if state in ENDED:
             jids, values["searched"] = await _search_jobs(request, name, state)
             values["total"] = len(jids)
         else:
             values["total"] = total = getattr(counts, state)
-            jids = await _sample_jids(queue, state, total)
+            jids = await sample_jids(queue, state, total)
         sampled, shares = await _read_shares(request, jids)
         values |= {"state": state, "states": SAMPLED + ENDED, "sampled": sampled, "shares": shares}
     elif tab == "recurring":
@@ -226,15 +226,6 @@ async def _read_usage(request: PageRequest, queue: str) -> LimitUsage:
     return msgspec.structs.replace(usage, keys=shown)
 
 
-async def _sample_jids(queue: Queue, state: str, total: int) -> list[str]:
-    """Return jobs from all parts of a queue."""
-    step = max(PORTION, -(-total // PORTIONS))
-    pages = await asyncio.gather(
-        *(queue.jids(state, offset=at, count=PORTION) for at in range(0, total, step))
-    )
-    return [jid for page in pages for jid in page]
-
-
 async def _search_jobs(request: PageRequest, queue: str, state: str) -> tuple[list[str], int]:
     """Search jobs of a queue that have ended, the latest complete ones first.
 
@@ -246,10 +237,10 @@ async def _search_jobs(request: PageRequest, queue: str, state: str) -> tuple[li
         page = await request.client.jobs.search(
             f"queue:{Text(queue)} state:{state}",
             cursor=cursor,
-            count=PORTION * PORTIONS - len(jids),
+            count=SAMPLE - len(jids),
         )
         jids, cursor = jids + page.jids, page.cursor
-        if not cursor or len(jids) >= PORTION * PORTIONS or time.monotonic() > until:
+        if not cursor or len(jids) >= SAMPLE or time.monotonic() > until:
             return jids, page.searched
 
 
@@ -257,28 +248,17 @@ async def _read_shares(
     request: PageRequest, jids: list[str]
 ) -> tuple[int, dict[str, list[tuple[str, int]]]]:
     """Return the number of jobs, and the most frequent klasses, tags and arguments."""
-    jobs = await request.client.jobs.summaries(*jids) if jids else []
-    arguments = Counter[str]()
-    for job in jobs if request.sees_data else ():
-        arguments.update(_list_arguments(request, job.data))
-    counts = {
-        "Classes": Counter(job.klass for job in jobs),
-        "Tags": Counter(tag for job in jobs for tag in job.tags),
-        "Arguments": Counter({each: count for each, count in arguments.items() if count > 1}),
+    shares = await read_shares(request.client, jids, partial(_list_arguments, request))
+    return shares.sampled, {
+        "Classes": shares.klasses,
+        "Tags": shares.tags,
+        "Arguments": shares.fields,
     }
-    return len(jobs), {title: each.most_common(MAX_SHARES) for title, each in counts.items()}
 
 
 def _list_arguments(request: PageRequest, data: str | None) -> list[str]:
     """Return the short arguments of a job as `name=value`, without hidden ones."""
-    try:
-        shown = json.loads(request.dashboard.redaction.format(data or "", indent=0))
-    except ValueError:
+    if not request.sees_data:
         return []
-    return [
-        text
-        for name, value in (shown.items() if isinstance(shown, dict) else ())
-        if isinstance(value, str | int)
-        and HIDDEN not in str(value)
-        and len(text := f"{name}={value}") <= MAX_VALUE
-    ]
+    shown = request.dashboard.redaction.format(data or "", indent=0)
+    return [each for each in list_fields(shown) if HIDDEN not in each]

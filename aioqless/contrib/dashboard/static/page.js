@@ -145,14 +145,15 @@ function alarms() {
   if (kept.length !== dismissed().length) localStorage.setItem(DISMISSED, JSON.stringify(kept))
   if (!list) return
   for (const each of found) each.hidden = kept.includes(each.dataset.key)
+  list.querySelector(".all").hidden = found.length - kept.length < 2
   list.querySelector(".dismissed").hidden = !kept.length
 }
 document.addEventListener("click", event => {
   const button = event.target.closest(".dismiss, .restore")
   if (!button) return
   event.preventDefault() // without JavaScript the server remembers it
-  const key = button.closest("[data-key]")?.dataset.key
-  localStorage.setItem(DISMISSED, JSON.stringify(key ? [...dismissed(), key] : []))
+  const keys = button.dataset.keys?.split(" ")
+  localStorage.setItem(DISMISSED, JSON.stringify(keys ? [...dismissed(), ...keys] : []))
   alarms()
   document.querySelector(".alarms .restore")?.focus()
 })
