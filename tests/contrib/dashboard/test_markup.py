@@ -41,7 +41,7 @@ async def test_markup_in_every_field_is_shown_as_text(page: Page, client: Client
         f"/jobs?filter={_quoted(str(Condition('tag', (Text(NAME),))))}",
     ]
     await _look(page, [*(each for each in EVERY_PAGE if "none" not in each), *looked])
-    await (await queue_job(client, jid)).fail(f"Traceback\n  {MARKUP}\n{MARKUP}", group=NAME)
+    await job.fail(f"Traceback\n  {MARKUP}\n{MARKUP}", group=NAME)
     await _look(page, ["/", "/failures", *looked])
     await page.goto(looked[0])
     await expect(page.locator("h1")).to_contain_text(NAME)
