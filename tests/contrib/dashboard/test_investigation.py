@@ -571,6 +571,7 @@ async def test_worker_whose_memory_has_grown_for_long_is_marked(
     rows = (await http.get("/workers")).text.split("<tr>")
     (row,) = [row for row in rows if "rising: " in row]
     assert "/worker?name=ann" in row and "rising: +120 MiB in 1 h 20 min" in row
+    assert re.search(r"<title>[\d.]+ MiB to [\d.]+ MiB in the last \d+ min", row)
 
 
 async def test_worker_that_starts_ahead_of_the_clock_of_the_dashboard_is_shown(

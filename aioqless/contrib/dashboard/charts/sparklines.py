@@ -1,4 +1,4 @@
-"""Sparklines: recent rates of queues, and failures of the last day."""
+"""Sparklines: rates of queues, memory of workers, and failures of the last day."""
 
 from __future__ import annotations
 
@@ -33,8 +33,44 @@ def sparkline(
             '<svg class="spark" width="{}" height="{}" role="img" aria-label="No rates yet"></svg>'
         ).format(width, height)
     most = max(max(done, failed) for _, done, failed in rates) or 1.0
+    return _draw(
+        [each for _, each, _ in rates],
+        [each for _, _, each in rates],
+        most=most,
+        label=f"{formatting.number(rates[-1][1])} jobs/s now, maximum {formatting.number(most)}",
+        size=(width, height),
+        max_samples=max_samples,
+    )
+
+
+def memory_line(bytes_used: Sequence[float], *, width: int = 90, height: int = 20) -> Markup:
+    """Draw what a worker has used, a sample a minute, as an area; nothing without two samples."""
+    if len(bytes_used) < 2:
+        return Markup("")
+    low, most = (formatting.size(value) for value in (min(bytes_used), max(bytes_used)))
+    return _draw(
+        bytes_used,
+        (),
+        most=max(bytes_used) or 1.0,
+        label=f"{low} to {most} in the last {len(bytes_used)} min",
+        size=(width, height),
+        max_samples=len(bytes_used),
+    )
+
+
+def _draw(
+    values: Sequence[float],
+    bad: Sequence[float],
+    *,
+    most: float,
+    label: str,
+    size: tuple[int, int],
+    max_samples: int,
+) -> Markup:
+    """Draw values as an area, and bad ones, if there are any, as a red line."""
+    width, height = size
     step = width / (max_samples - 1)
-    first = width - step * (len(rates) - 1)
+    first = width - step * (len(values) - 1)
 
     def line(values: Sequence[float]) -> str:
         return " ".join(
@@ -42,8 +78,7 @@ def sparkline(
             for at, value in enumerate(values)
         )
 
-    done = line([each for _, each, _ in rates])
-    failed = line([each for _, _, each in rates]) if any(each for _, _, each in rates) else ""
+    failed = line(bad) if any(bad) else ""
     return Markup(
         '<svg class="spark" width="{w}" height="{h}" viewBox="0 0 {w} {h}" '
         'preserveAspectRatio="none" role="img" aria-label="{label}"><title>{label}</title>'
@@ -53,9 +88,9 @@ def sparkline(
     ).format(
         w=width,
         h=height,
-        label=f"{formatting.number(rates[-1][1])} jobs/s now, maximum {formatting.number(most)}",
+        label=label,
         first=first,
-        done=done,
+        done=line(values),
         failed=Markup('<polyline class="line bad" points="{}"/>').format(failed) if failed else "",
     )
 

@@ -30,16 +30,19 @@ async def list_workers(request: PageRequest) -> Page:
     page = names[request.offset : request.offset + WORKERS_PER_PAGE]
     living = [name for name in page if name not in overview.lost]
 
-    async def read_growth() -> dict[str, tuple[float, float]]:
-        histories = await asyncio.gather(*map(request.client.metrics.worker_history, page))
-        found = zip(page, map(find_growth, histories), strict=True)
-        return {name: growth for name, growth in found if growth}
+    async def read_histories() -> list[Sequence[WorkerSample]]:
+        return await asyncio.gather(*map(request.client.metrics.worker_history, page))
 
+    histories = await request.dashboard.cached(
+        ("histories", *page), read_histories, least=GROWTH_EVERY
+    )
+    by_name = dict(zip(page, histories, strict=True))
     values = {
         "workers": await request.client.workers.working(*page, most=2) if page else [],
-        "growth": await request.dashboard.cached(
-            ("growth", *page), read_growth, least=GROWTH_EVERY
-        ),
+        "memory": {name: [each.memory for each in samples] for name, samples in by_name.items()},
+        "growth": {
+            name: growth for name, samples in by_name.items() if (growth := find_growth(samples))
+        },
         "facts": await request.client.metrics.workers(*living) if living else {},
         "total": len(names),
         "search": request.text("q"),
