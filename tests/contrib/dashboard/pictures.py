@@ -6,7 +6,7 @@ import asyncio
 import random
 from pathlib import Path
 
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from aioqless import Client
 from aioqless.contrib.dashboard import create_app
@@ -52,7 +52,7 @@ async def _put_jobs(client: Client) -> None:
             jobs.send_receipt.data(to=dice.choice(whom)) for _ in range(rush)
         )
         await client.queue("pictures").put_many(
-            jobs.resize.data(path=f"new/{second}-{n}.jpg") for n in range(dice.randint(4, 24))
+            jobs.resize.data(path=f"new/{second}-{n}.jpg") for n in range(dice.randint(50, 150))
         )
         amounts = [1250 if dice.random() < 0.01 else 49.9 for _ in range(dice.randint(0, 6))]
         await client.queue("billing").put_many(
@@ -102,6 +102,7 @@ async def _pictures(browser: Browser, address: str, client: Client) -> None:
             )
             await page.goto(address + ENTER)
             await page.goto(address + path)
+            await expect(page.locator("#live")).to_have_text("live", timeout=30_000)
             await page.wait_for_timeout(2500)
             await page.screenshot(
                 path=DOCS / f"dashboard-{name}{'-dark' if scheme == 'dark' else ''}.png",
