@@ -44,9 +44,9 @@ SENTENCES = [
     ("executors.md", f"| `concurrency` ({Settings.concurrency}) |"),
     ("executors.md", f"`threads` ({Settings.threads}) |"),
     ("executors.md", f"`kill_after` ({Settings.kill_after:g} s)"),
-    ("workflows.md", f"| jobs | {MAX_JOBS:,} |"),
-    ("workflows.md", f"| dependencies | {MAX_DEPENDENCIES:,} |"),
-    ("workflows.md", f"| data | {MAX_WORKFLOW_BYTES >> 20} MiB |"),
+    ("workflows.md", f"at most {MAX_JOBS:,} jobs"),
+    ("workflows.md", f"{MAX_DEPENDENCIES:,} dependencies"),
+    ("workflows.md", f"{MAX_WORKFLOW_BYTES >> 20} MiB of data"),
 ]
 OPTIONS = {
     each.flags[-1]: each.default
