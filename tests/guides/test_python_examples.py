@@ -96,7 +96,6 @@ PAGES = {
     "bulk-handlers.md": Page(EMBEDDINGS),
     "configuration.md": Page(),
     "encryption.md": Page(KEY),
-    "errors.md": Page(),
     "events.md": Page(GREET),
     "executors.md": Page(),
     "job-sets.md": Page(),
