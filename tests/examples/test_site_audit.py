@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = 40
 DYING = """
 import os, signal, aioqless
-aioqless.Job.{verb} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+aioqless.JobRecord.{verb} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 from examples.site_audit.__main__ import main
 main()
 """
