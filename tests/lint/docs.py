@@ -101,9 +101,9 @@ OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {
     "RetryPolicy",
     "exponential",
 }
-MONITORING = (ROOT / "docs" / "monitoring.md").read_text("utf-8")
+LOG_EVENTS = (ROOT / "docs" / "reference" / "log-events.md").read_text("utf-8")
 EVENTS = set(
-    re.findall(r"^\| `(\w+\.\w+)` \| (?:info|debug|warning|error) \|", MONITORING, re.MULTILINE)
+    re.findall(r"^\| `(\w+\.\w+)` \| (?:info|debug|warning|error) \|", LOG_EVENTS, re.MULTILINE)
 )
 LOGGERS = {event.partition(".")[0] for event in EVENTS}
 # metrics and attributes that are named like modules

@@ -1,6 +1,6 @@
 """Check the table of log events: `python -m tests.lint.log_events`, which `nox -s lint` runs.
 
-docs/monitoring.md lists each event of the code once and in order, with its level and fields.
+docs/reference/log-events.md lists each event once and in order, with its level and fields.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tests.pages import ROOT
 from tests.source import FILES, tree_of
 
-MONITORING = ROOT / "docs" / "monitoring.md"
+PAGE = ROOT / "docs" / "reference" / "log-events.md"
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -21,7 +21,7 @@ def table() -> dict[str, tuple[str, set[str]]]:
     """Return level and fields of each event on the page."""
     rows = re.findall(
         r"^\| `(\w+\.\w+)` \| (debug|info|warning|error) \| (.*?) \| \S",
-        MONITORING.read_text("utf-8"),
+        PAGE.read_text("utf-8"),
         re.MULTILINE,
     )
     return {event: (level, set(re.findall(r"`(\w+)`", fields))) for event, level, fields in rows}
@@ -60,18 +60,18 @@ def logged() -> Iterator[tuple[str, str, set[str], bool]]:
 
 
 def problems() -> Iterator[str]:
-    listed = re.findall(r"^\| `(\w+\.\w+)` \| \w+ \|", MONITORING.read_text("utf-8"), re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+\.\w+)` \| \w+ \|", PAGE.read_text("utf-8"), re.MULTILINE)
     if listed != sorted(set(listed)):
-        yield "docs/monitoring.md: the events are not in order, or one is listed twice"
+        yield "docs/reference/log-events.md: the events are not in order, or one is listed twice"
     known, calls = table(), list(logged())
     for event in sorted(known.keys() ^ {event for event, *_ in calls}):
-        yield f"docs/monitoring.md and the code differ on {event}"
+        yield f"docs/reference/log-events.md and the code differ on {event}"
     for event, level, fields, more in calls:
         table_level, table_fields = known.get(event, (level, fields))
         if level != table_level:
-            yield f"{event}: its level is {level}, in docs/monitoring.md {table_level}"
+            yield f"{event}: its level is {level}, in the table {table_level}"
         if not (fields <= table_fields if more else fields == table_fields):
-            yield f"{event}: its fields are {sorted(fields)}, in docs/monitoring.md others"
+            yield f"{event}: its fields are {sorted(fields)}, in the table others"
 
 
 def main() -> int:
