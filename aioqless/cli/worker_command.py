@@ -147,6 +147,9 @@ def import_module(name: str) -> ModuleType:
         meant = name.partition(":")[0]
         if meant.endswith(".py"):
             meant = ".".join(Path(meant).with_suffix("").parts)
+        module, _, attribute = name.rpartition(".")
+        if hasattr(sys.modules.get(module), attribute):
+            meant = module
         hint = "" if meant == name else f"; did you mean {meant!r}?"
         raise AioqlessError(
             f"there is no module {name!r} in {here or 'the deleted current directory'} nor among "

@@ -48,8 +48,9 @@ def _marked(method: F) -> F:
 
 
 @suggest_put(
-    "`await handler.put(name=...)`, or with options by "
-    "`await handler.using(delay=60).put(name=...)`"
+    "`await handler.put(name=...)`, with options by "
+    "`await handler.using(delay=60).put(name=...)`, without an event loop by "
+    "`SyncClient().put(handler.data(name=...))`"
 )
 @dataclass(frozen=True)
 class Handler(Generic[P, R_co, C, V_co]):

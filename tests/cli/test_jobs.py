@@ -381,6 +381,8 @@ async def test_put_reads_data_from_a_file_and_refuses_invalid_json(
     assert refused.code == 2 and "the data is not JSON" in refused.err
     deep = await cli("put", "mail", "Greet", "[" * 3_000 + "]" * 3_000)
     assert deep.code == 2 and "nested too deeply" in deep.err
+    without_queue = await cli("put", "Greet", '{"big": 1}')
+    assert without_queue.code == 2 and "put QUEUE KLASS DATA" in without_queue.err
 
 
 NOT_STRICT = {

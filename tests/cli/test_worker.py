@@ -235,6 +235,7 @@ async def test_invalid_options_are_refused_with_a_reason(
     [
         ("jobz", "", "aioqless: there is no module 'jobz' in "),
         ("app/jobs.py", "", "; did you mean 'app.jobs'?"),
+        ("jobs.slow", "", "; did you mean 'jobs'?"),
         ("redis://:secret@localhost", "", "a URL is no module: say where Redis is by --url"),
         (
             "bare",

@@ -22,7 +22,6 @@ async def send_mail(to, subject, message_id):
     sent.append((to, subject, message_id))
     return "accepted"
 async def write_report(day): reports.append(day)
-async def read_rates(): return {"EUR": 1.0}
 async def charge_card(order, idempotency_key): ...
 async def put_back(order): ...
 async def refund_card(order): ...
@@ -74,7 +73,6 @@ async def test_all_recipes_run_and_only_the_step_of_the_saga_fails(
 ) -> None:
     assert (await client.jobs.failed_counts()).keys() == {"no-address"}
     assert recipes["reports"] == [datetime.date(2026, 11, 1)]
-    assert recipes["rates"] == {}
 
 
 async def test_status_page_shows_times_and_result_of_the_mail(
@@ -86,6 +84,19 @@ async def test_status_page_shows_times_and_result_of_the_mail(
     assert (status["state"], status["result"]) == ("complete", "accepted")
     assert status["times"]["put"] <= status["times"]["popped"] <= status["times"]["done"]
     assert await recipes["read_status"]("unknown") == {"state": "unknown"}
+
+
+async def test_status_page_shows_jobs_without_a_result(
+    recipes: dict[str, Any], client: Client
+) -> None:
+    jid = await recipes["report"].put(day=datetime.date(2026, 11, 2))
+    status = await recipes["read_status"](jid)
+    assert (status["state"], status["result"]) == ("waiting", None)
+    await run_jobs(client, [recipes["report"]])
+    status = await recipes["read_status"](jid)
+    assert (status["state"], status["result"]) == ("complete", None)
+    (failed,) = (await client.jobs.failed_in("no-address"))[1]
+    assert (await recipes["read_status"](failed.jid))["state"] == "failed"
 
 
 async def test_file_is_imported_once_and_finished(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import aioqless
-from aioqless import Client, Fail, Inject, Job, Retry, Worker, job, resource
+from aioqless import Client, Fail, Inject, Job, Retry, Worker, job, lifespan, resource
 from aioqless.handlers import CallNext
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
@@ -66,6 +66,34 @@ async def test_worker_with_a_failing_resource_pops_nothing(client: Client, lines
     assert lines.of("worker.crashed")
     waiting = await client.jobs.get("a")
     assert waiting and waiting.state == "waiting"
+
+
+async def test_failing_task_of_a_lifespan_ends_the_worker_which_releases_its_jobs(
+    client: Client,
+) -> None:
+    started = asyncio.Event()
+
+    @job(klass="Endless")
+    async def endless(job: Job[Any]) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    async def refresh() -> None:
+        await started.wait()
+        raise ConnectionError("no rates")
+
+    @lifespan
+    async def refreshing() -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(refresh())
+            yield
+            task.cancel()
+
+    jid = await client.put(endless.data())
+    with pytest.raises(ExceptionGroup) as raised:
+        await Worker(client, endless, refreshing).run()
+    assert raised.group_contains(ConnectionError, match="no rates")
+    assert (await jid.job()).state == "waiting"
 
 
 @aioqless.middleware

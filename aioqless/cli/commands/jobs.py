@@ -86,6 +86,8 @@ def put(
     wait: Wait = False,
 ) -> Act:
     """Put a job; print its jid."""
+    if klass.startswith(("{", "[")):
+        raise typer.BadParameter("the data goes behind the klass: put QUEUE KLASS DATA")
     body = validate_json(read_data(data))
     handler: str | Handler = klass
     if module is not None:

@@ -1,10 +1,10 @@
-"""Database connections of handlers: none is left open, or used again after it broke."""
+"""Database connections of handlers and hooks: none is left open, or used after it broke."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -14,6 +14,7 @@ from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import close_old_connections, connections
 
 from aioqless import Handler
+from aioqless.handlers import Hook
 
 _callers: ContextVar[bool] = ContextVar("aioqless_django_callers", default=False)
 
@@ -74,16 +75,30 @@ def with_connections(handler: Handler[...]) -> Handler[...]:
     return dataclasses.replace(handler, fn=_wrap(handler.fn))
 
 
+def hook_with_connections(hook: Hook) -> Hook:
+    """Return a hook that treats database connections as a handler does."""
+    return dataclasses.replace(hook, fn=_wrap(hook.fn))
+
+
 def on_callers_thread(handler: Handler[...]) -> Handler[...]:
     """Return a handler whose plain function runs where `sync_to_async` calls it."""
-    fn = handler.fn
-    if inspect.isclass(fn) or inspect.iscoroutinefunction(fn):
+    if inspect.isclass(handler.fn) or inspect.iscoroutinefunction(handler.fn):
         return handler
+    return dataclasses.replace(handler, fn=_call_there(handler.fn), executor=None)
 
+
+def hook_on_callers_thread(hook: Hook) -> Hook:
+    """Return a hook whose plain function runs where `sync_to_async` calls it."""
+    if inspect.iscoroutinefunction(hook.fn):
+        return hook
+    return dataclasses.replace(hook, fn=_call_there(hook.fn))
+
+
+def _call_there(fn: Callable[..., object]) -> Callable[..., Coroutine[object, object, object]]:
     async def call(*args: Any, **kwargs: Any) -> object:
         return await sync_to_async(fn)(*args, **kwargs)
 
-    return dataclasses.replace(handler, fn=call, executor=None)
+    return call
 
 
 def _load_in_process(find: Callable[[], Any]) -> Any:

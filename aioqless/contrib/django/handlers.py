@@ -28,7 +28,11 @@ from aioqless import (
 )
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.contrib.django.backend import Backend
-from aioqless.contrib.django.connections import own_connections, with_connections
+from aioqless.contrib.django.connections import (
+    hook_with_connections,
+    own_connections,
+    with_connections,
+)
 from aioqless.contrib.django.options import RESULT_TTL, BackendOptions
 from aioqless.contrib.django.results import read_result, result_of, set_fields
 from aioqless.contrib.django.task import Task, declared_tasks, import_task_modules
@@ -94,7 +98,7 @@ def worker_sources(
         *handlers,
         *declared(Resource, found),
         *declared(Middleware, found),
-        *declared(Hook, found),
+        *map(hook_with_connections, declared(Hook, found)),
         *_around_tasks(backend),
         *([_relay_of(backend)] if relay and backend.settings.enqueue == "outbox" else []),
     ]

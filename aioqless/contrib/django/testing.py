@@ -12,10 +12,14 @@ from django.db import connections
 
 from aioqless import Client, Handler, NewJob
 from aioqless.contrib.django.backend import Backend
-from aioqless.contrib.django.connections import callers_connections, on_callers_thread
+from aioqless.contrib.django.connections import (
+    callers_connections,
+    hook_on_callers_thread,
+    on_callers_thread,
+)
 from aioqless.contrib.django.handlers import worker_sources
 from aioqless.contrib.django.task_framework import task_backends
-from aioqless.handlers import Source
+from aioqless.handlers import Hook, Source
 from aioqless.testing import Performed, RedisTestMixin, run_jobs
 from aioqless.testing import perform as perform_in_thread
 
@@ -34,9 +38,9 @@ class TaskTestMixin(RedisTestMixin):
 def run_tasks() -> None:
     """Run all ready tasks and jobs, and the jobs that these make ready; not on an event loop.
 
-    Within a transaction, as in a test of Django's `TestCase`, plain functions run on the calling
-    thread, and coroutines use its database connections, so that they see what it has written.
-    Otherwise they run as in a worker.
+    Within a transaction, as in a test of Django's `TestCase`, plain functions, hooks too, run on
+    the calling thread, and coroutines use its database connections, so that they see what it has
+    written. Otherwise they run as in a worker.
 
     Raises:
         RuntimeError: The caller is on an event loop.
@@ -78,6 +82,8 @@ async def _run_all(*, here: bool) -> None:
 
 
 def _run_here(source: Source) -> Source:
+    if isinstance(source, Hook):
+        return hook_on_callers_thread(source)
     return on_callers_thread(source) if isinstance(source, Handler) else source
 
 

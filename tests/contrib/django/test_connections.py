@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from aioqless import Job, job
+from aioqless import Job, job, on_finish
 from aioqless.contrib.django.backend import Backend
-from aioqless.contrib.django.connections import with_connections
+from aioqless.contrib.django.connections import hook_with_connections, with_connections
 from tests.contrib.django.conftest import RunTasks
 from tests.contrib.django.shop import tasks
 from tests.contrib.django.shop.models import Order
@@ -48,16 +48,17 @@ def test_connections_of_tasks_are_closed_after_each_run(
         time.sleep(0.01)
 
 
+@pytest.mark.parametrize("kind", ["handler", "hook"])
 def test_broken_connection_of_a_thread_is_replaced(
-    postgresql: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, postgresql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @job(klass="Select")
     def select(job: Job[Any]) -> int:
         with connections[postgresql].cursor() as cursor:
             cursor.execute("SELECT pg_backend_pid()")
             return int(cursor.fetchone()[0])
 
-    run = with_connections(select).fn
+    hook, handler = on_finish("job.failed")(select), job(klass="Select")(select)
+    run = hook_with_connections(hook).fn if kind == "hook" else with_connections(handler).fn
     # kept between the runs, in which it may break
     monkeypatch.setitem(connections.databases[postgresql], "CONN_MAX_AGE", None)
     monkeypatch.setitem(connections.databases[postgresql], "CONN_HEALTH_CHECKS", True)

@@ -65,6 +65,11 @@ class Steps(TaskTestMixin):
             result.refresh()
             assert result.status == TaskResultStatus.SUCCESSFUL
 
+    def test_hook_sees_rows_of_the_test(self) -> None:
+        queues.put(tasks.ship.data(self.database, 1))
+        self.run_tasks()
+        assert self.paid() == [1]
+
     def test_each_begins_with_an_empty_redis(self) -> None:
         assert put_jobs(queues) == []
         queues.put(tasks.pay_natively_in.data(self.database, 1))

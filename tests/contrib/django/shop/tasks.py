@@ -9,7 +9,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from aioqless import Job, job
+from aioqless import Job, job, on_finish
 from aioqless.contrib.django.task import Task, declared_tasks
 from aioqless.contrib.django.task_framework import TaskContext, task
 from tests.contrib.django.shop.models import Order
@@ -106,6 +106,17 @@ async def apay_in(database: str, number: int) -> int:
 @job(klass="shop.PayIn")
 def pay_natively_in(job: Job[Any], database: str, number: int) -> int:
     return mark_paid(database, number)
+
+
+@job(klass="shop.Ship")
+def ship(job: Job[Any], database: str, number: int) -> None:
+    """Is paid by the hook below."""
+
+
+@on_finish("job.completed")
+def pay_shipped(job: Job[Any], end: str, **fields: Any) -> None:
+    if job.klass == "shop.Ship":
+        mark_paid(job.data["database"], job.data["number"])
 
 
 @job(klass="shop.Pack", queue="packing")
