@@ -17,7 +17,7 @@ pytestmark = pytest.mark.site
 SITE = ROOT / "site"
 # What people search for, and the section that is to explain it.
 SEARCHES = {
-    "dead letter queue": "faq/#is-there-a-dead-letter-queue",
+    "dead letter queue": "faq/#why-was-my-failed-job-not-retried",
     "idempotency": "locks/#idempotency",
     "deduplication": "unique-jobs/#deduplication-drop-delay-debounce",
     "throttle": "limits/#rate-limits",
@@ -28,7 +28,7 @@ SEARCHES = {
     "graceful shutdown": "shutdown/#graceful-shutdown",
     "at least once": "guarantees/#at-least-once-delivery",
     "exactly once": "faq/#is-a-job-ever-run-twice",
-    "visibility timeout": "faq/#is-there-a-visibility-timeout",
+    "visibility timeout": "locks/",
     "dependency injection": "middleware/#dependency-injection",
     "health check": "health-checks/",
 }

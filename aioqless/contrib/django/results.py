@@ -99,7 +99,7 @@ def result_of(
     ended = _times(events, "done", "failed")
     status = STATUSES.get(job.state, TaskResultStatus.READY)
     finished = status in (TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED)
-    data: dict[str, Any] = job.data or {}
+    data: dict[str, Any] = job.data if isinstance(job.data, dict) else {}
     return TaskResult(
         task=_task_of(job, task, queue),
         id=job.jid,

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
 from django.core.management import call_command
 from django.utils import timezone
@@ -331,3 +332,13 @@ def test_task_that_exits_is_logged_by_django_with_an_exception(
     (failed,) = [each for each in caplog.records if "state=FAILED" in each.getMessage()]
     assert failed.exc_info and isinstance(failed.exc_info[1], JobFailed)
     assert "SystemExit: 3" in str(failed.exc_info[1])
+
+
+async def test_data_that_is_no_task_fails_as_invalid(
+    make_backend: MakeBackend, run_tasks: RunTasks, client: Client
+) -> None:
+    make_backend()
+    jid = await client.queue("default").put(tasks.add.module_path, [1, 2])
+    await sync_to_async(run_tasks)()
+    job = await client.jobs.get(jid)
+    assert job and job.failure and job.failure.group == "default-InvalidData"
