@@ -133,7 +133,7 @@ async def get(client: Client, jid: Jid, json: Json = False) -> None:
 
 
 def _print_root_causes(roots: list[JobRecord]) -> None:
-    """Print which jobs hold up a workflow: those that failed, else those that still have to run."""
+    """Print which jobs hold up a workflow: failed ones or, if there are none, unfinished ones."""
     failed = [each for each in roots if each.state == "failed"]
     shown = failed or roots
     kind = "failed jobs" if failed else "jobs that have not ended"
