@@ -194,7 +194,7 @@ class Workers:
         seconds = self._timeout if timeout is None else validation.check_seconds("timeout", timeout)
         answer = secrets.token_hex(8)
         async with subscribe(self._redis, f"{self._store.namespace}:x:reply:{answer}") as messages:
-            await send(worker=worker, answer=answer)
+            await send(worker=worker, channel=answer)
             try:
                 async with asyncio.timeout(seconds):
                     _, payload = await anext(messages)

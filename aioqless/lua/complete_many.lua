@@ -2,21 +2,16 @@
 --
 -- @arg     worker   string
 -- @arg     now      time
--- @batch   jid:any_jid queue:text fence:string? data:data? next:name? delay:seconds? depends:jids?
--- @batch   result:text? durable:string? data_keys:object?
+-- @batch   jid:any_jid queue:text fence:string? data:data?
+-- @options completion
 -- @flags   allow-oom
 -- @role    worker
 -- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local ended = completion.begin(now)
-local states = each(function(jid, queue, fence, data, next, delay, depends, result, durable,
-    data_keys)
-  return completion.complete({
-    jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
-    depends = depends, fence = fence,
-    result = result, durable = durable, data_keys = data_keys,
-  }, ended)
+local ended = completion.begin(worker, now)
+local states = each(function(jid, queue, fence, data, options)
+  return completion.complete(ended, jid, queue, fence, data, options)
 end)
-completion.flush(ended, worker, now)
+completion.flush(ended)
 return states

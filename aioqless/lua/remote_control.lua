@@ -1,7 +1,7 @@
 -- remote_control: send a command to a running worker, which replies on a given channel.
 --
 -- @arg     worker   string
--- @arg     answer   name          the end of the reply channel's name
+-- @arg     channel  name          the end of the reply channel's name
 -- @returns count                  the number of receivers
 -- @when    subscribe              let a worker serve a queue
 -- @arg     queue    name
@@ -20,7 +20,7 @@
 -- @raises  NOWORKER
 
 local command = {
-  event = 'remote_control', command = word, answer = answer,
+  event = 'remote_control', command = word, answer = channel,
   queue = queue, limit = limit, weight = weight, jid = jid,
 }
 local heard = events.publish_to_worker(worker, command)

@@ -265,30 +265,30 @@ class Store(Commands, ABC):
 
     def complete(
         self, *, jid: str, worker: str, queue: str, now: float | None = None,
-        data: str | bytes | None = None, next: str | None = None, delay: float | None = None,
-        depends: Sequence[str] | None = None, fence: int | str | None = None,
-        data_keys: str | bytes | None = None, result: str | bytes | None = None,
-        durable: str | None = None, request: str | None = None,
+        data: str | bytes | None = None, fence: int | str | None = None, next: str | None = None,
+        delay: float | None = None, depends: Sequence[str] | None = None,
+        result: str | bytes | None = None, durable: str | None = None,
+        data_keys: str | bytes | None = None, request: str | None = None,
     ) -> Call[str]:
         """Complete a running job, or move it on to another queue."""
         argv = [
             encode(jid), encode(worker), encode(queue), self._encode_time(now),
             encode_optional(data),
         ]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         if next is not None:
             argv += [b"next", encode(next)]
         if delay is not None:
             argv += [b"delay", encode(delay)]
         if depends is not None:
             argv += [b"depends", encode(depends)]
-        if fence is not None:
-            argv += [b"fence", encode(fence)]
-        if data_keys is not None:
-            argv += [b"data_keys", encode(data_keys)]
         if result is not None:
             argv += [b"result", encode(result)]
         if durable is not None:
             argv += [b"durable", encode(durable)]
+        if data_keys is not None:
+            argv += [b"data_keys", encode(data_keys)]
         return Call(
             self.send, "complete", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -1016,12 +1016,12 @@ class Store(Commands, ABC):
         )
 
     def remote_control_subscribe(
-        self, *, worker: str, answer: str, queue: str, limit: int | None = None,
+        self, *, worker: str, channel: str, queue: str, limit: int | None = None,
         weight: int | None = None, request: str | None = None,
     ) -> Call[int]:
         """Let a worker serve a queue."""
         argv = [
-            encode(worker), encode(answer), b"subscribe", encode(queue), encode_optional(limit),
+            encode(worker), encode(channel), b"subscribe", encode(queue), encode_optional(limit),
             encode_optional(weight),
         ]
         return Call(
@@ -1030,70 +1030,70 @@ class Store(Commands, ABC):
         )
 
     def remote_control_unsubscribe(
-        self, *, worker: str, answer: str, queue: str, request: str | None = None,
+        self, *, worker: str, channel: str, queue: str, request: str | None = None,
     ) -> Call[int]:
         """Let a worker stop serving a queue."""
-        argv = [encode(worker), encode(answer), b"unsubscribe", encode(queue)]
+        argv = [encode(worker), encode(channel), b"unsubscribe", encode(queue)]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
             writes=True,
         )
 
     def remote_control_pause(
-        self, *, worker: str, answer: str, request: str | None = None,
+        self, *, worker: str, channel: str, request: str | None = None,
     ) -> Call[int]:
         """Pause a worker."""
-        argv = [encode(worker), encode(answer), b"pause"]
+        argv = [encode(worker), encode(channel), b"pause"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
             writes=True,
         )
 
     def remote_control_resume(
-        self, *, worker: str, answer: str, request: str | None = None,
+        self, *, worker: str, channel: str, request: str | None = None,
     ) -> Call[int]:
         """Resume a worker."""
-        argv = [encode(worker), encode(answer), b"resume"]
+        argv = [encode(worker), encode(channel), b"resume"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
             writes=True,
         )
 
     def remote_control_stop(
-        self, *, worker: str, answer: str, request: str | None = None,
+        self, *, worker: str, channel: str, request: str | None = None,
     ) -> Call[int]:
         """Shut a worker down gracefully."""
-        argv = [encode(worker), encode(answer), b"stop"]
+        argv = [encode(worker), encode(channel), b"stop"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
             writes=True,
         )
 
     def remote_control_show(
-        self, *, worker: str, answer: str, request: str | None = None,
+        self, *, worker: str, channel: str, request: str | None = None,
     ) -> Call[int]:
         """Return what a worker serves."""
-        argv = [encode(worker), encode(answer), b"show"]
+        argv = [encode(worker), encode(channel), b"show"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
             writes=True,
         )
 
     def remote_control_stack(
-        self, *, worker: str, answer: str, jid: str, request: str | None = None,
+        self, *, worker: str, channel: str, jid: str, request: str | None = None,
     ) -> Call[int]:
         """Return where the code of a running job is."""
-        argv = [encode(worker), encode(answer), b"stack", encode(jid)]
+        argv = [encode(worker), encode(channel), b"stack", encode(jid)]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
             writes=True,
         )
 
     def remote_reply(
-        self, *, answer: str, reply: str | bytes, request: str | None = None,
+        self, *, channel: str, reply: str | bytes, request: str | None = None,
     ) -> Call[None]:
         """Publish a worker's reply to a remote-control command."""
-        argv = [encode(answer), encode(reply)]
+        argv = [encode(channel), encode(reply)]
         return Call(
             self.send, "remote_reply", read_nothing, [encode(self.namespace)], argv, request,
             writes=True,

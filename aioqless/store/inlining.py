@@ -20,7 +20,9 @@ _SIMPLE = r"(?:[\w.]+(?:\[[\w. +*]+\])?|'[^']*')"
 _CALL = re.compile(rf"\bkeys\.(\w+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
 _ANY_CALL = re.compile(rf"\b([a-z_]+)\.([a-z_]+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
 # what stands before a call whose value is used; other calls are statements
-_USED = re.compile(r"(?:[=(,{\[<>+*/]|(?<!-)-|\.\.|\b(?:and|or|not|return))\s*$")
+_USED = re.compile(
+    r"(?:[=(,{\[<>+*/]|(?<!-)-|\.\.|\b(?:and|or|not|return|if|elseif|until|while))\s*$"
+)
 _EXPRESSION = re.compile(r"function \w+\.\w+\(([\w, ]*)\)\s+return (.*?)\s+end", re.DOTALL)
 _LONGEST = 200  # characters of an expression that is written out
 _STATEMENT = re.compile(r"\b(?:return|if|for|while|repeat|local|function|do|end)\b|\.\.\.|--")

@@ -20,6 +20,8 @@ from aioqless.store.library_floors import check_use
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 _COMMENT = re.compile(r"\s+--.*")
+_SCALAR = re.compile(r"local ([A-Z_]+) = ([\d.]+(?:e\d+)?|'[^'\n]*')")
+_WORD = re.compile(r"'[^']*'|(?<![\w.])[A-Z_]+\b")
 _KEY = re.compile(r"\bkeys\.\w+")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
 
@@ -118,14 +120,33 @@ def _blocks(library: str) -> tuple[Block, ...]:
             name=begin[1] or begin[2] or begin[3],
             shared=not begin[2],
             lines=tuple(
-                (number, text if library == "keys" else inline_keys(text))
+                (number, write_scalars(library, text))
                 for number, line in lines
                 if (text := strip_comment(line))
             ),
             source="\n".join(line for _, line in lines),
         )
         for begin, lines in _split(library)
+        if begin[3] not in _scalars(library)
     )
+
+
+def write_scalars(library: str, line: str) -> str:
+    """Write out the keys and constants of a line, and the numbers and strings of its library.
+
+    A variable that functions share is another one to make at each call, so scripts don't have it.
+    """
+    scalars = _scalars(library)
+    text = line if library == "keys" else inline_keys(line)
+    return _WORD.sub(lambda word: scalars.get(word[0], word[0]), text)
+
+
+@cache
+def _scalars(library: str) -> dict[str, str]:
+    """Return the numbers and strings that functions of a library share, as Lua, by name."""
+    only = (lines[0][1] for _, lines in _split(library) if len(lines) == 1)
+    found = (_SCALAR.fullmatch(inline_keys(strip_comment(line))) for line in only)
+    return {each[1]: each[2] for each in found if each}
 
 
 def strip_comment(line: str) -> str:

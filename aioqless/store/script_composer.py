@@ -100,6 +100,8 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
             f"{name}.lua: its argument {hidden} hides {known_libraries()[hidden]}; "
             "give it another name"
         )
+    if command.writes and (taken := _TAIL_NAMES & set(command.names())):
+        raise HeaderError(f"{name}.lua: give its argument {', '.join(taken)} another name")
     arguments = [write_out(text) for text in _arguments(command)]
     written = _answer_only_tail(command) if answer_only else _tail(command)
     tail = [write_out(text) for text in written]
@@ -114,10 +116,12 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
     lines += _definitions(defined)
     lines += _definitions_on_demand(deferred)
     lines += [(text, None) for text in arguments]
-    lines.append(("local function perform()", None))
-    lines += [(text, (command_files()[name], number)) for number, text in body]
-    lines.append(("end", None))
-    lines += [(text, None) for text in tail]
+    of_body: list[Line] = [(text, (command_files()[name], number)) for number, text in body]
+    for text in tail:
+        if text != _BODY:
+            lines.append((text, None))
+        else:
+            lines += _answering(of_body) if command.writes else of_body
     return [(name_functions(text, usual), origin) for text, origin in lines]
 
 
@@ -163,27 +167,42 @@ def _written_out(blocks: Iterable[Block]) -> Iterator[Line]:
         yield from ((text, (file, number)) for number, text in block.written_out)
 
 
+_TAIL_NAMES = {"request_line", "request_number", "found", "answer"}  # around the body
+
+_BODY = "body"  # stands for the body of a command
+
 _ON_DEMAND = """\
 end
-setmetatable(lib, {__index = function(_, name)
-  define(name)
-  return rawget(lib, name)
+return rawget(lib, name)
 end})""".splitlines()
 
 
 def _definitions_on_demand(deferred: dict[Block, list[Block]]) -> Iterator[Line]:
-    """Yield Lua that defines a function when it is first needed."""
+    """Yield Lua that defines a function when it is first needed.
+
+    It finds the function by the length of its name first: there may be hundreds.
+    """
     if not deferred:
         return
+    by_length: dict[int, list[Block]] = {}
+    for function in deferred:
+        by_length.setdefault(len(_in_lib(function)), []).append(function)
     yield "lib = {}", None
-    yield "local function define(name)", None
-    word = "if"
-    for function, blocks in deferred.items():
-        yield f"{word} name == {_quoted(f'{function.lib}__{function.name}')} then", None
-        yield from _written_out(blocks)
-        word = "elseif"
-    yield "end", None
+    yield "setmetatable(lib, {__index = function(_, name)", None
+    yield "local length = #name", None
+    for length, functions in sorted(by_length.items()):
+        yield f"{'if' if length == min(by_length) else 'elseif'} length == {length} then", None
+        for function in functions:
+            first = function is functions[0]
+            yield f"{'if' if first else 'elseif'} name == {_quoted(_in_lib(function))} then", None
+            yield from _written_out(deferred[function])
+        yield "end", None
     yield from ((text, None) for text in _ON_DEMAND)
+
+
+def _in_lib(function: Block) -> str:
+    """Return the name of a function in the table of those that are defined when needed."""
+    return f"{function.lib}__{function.name}"
 
 
 def name_functions(line: str, usual: Collection[str]) -> str:
@@ -295,7 +314,8 @@ def _each(form: Form, at: int) -> Iterator[str]:
     reads = [_read(arg, arg.name) for arg in form.batch]
     if form.shared:
         own = width - len(form.shared)
-        reads[own:] = [_table(form.shared, reads[own:])]
+        # Rows of the least width have none of the options.
+        reads[own:] = [f"last >= {own} and {_table(form.shared, reads[own:])} or {{}}"]
     yield f"local batch_end, row_width = layout.batch({at}, {least}, {width})"
     yield "local function each(perform)"
     yield "  local answers, argv, last = {}, ARGV, row_width - 1"
@@ -335,6 +355,35 @@ def _table(members: list[Arg], values: list[str]) -> str:
     return f"{{{', '.join(f'{arg.name} = {value}' for arg, value in pairs)}}}"
 
 
+def _answering(body: list[Line]) -> Iterator[Line]:
+    """Yield Lua that sets `answer` to what the body of a command returns.
+
+    A body that returns only at its end needs no function: each call would have to make it, with a
+    variable for each argument that it uses.
+    """
+    texts = [text for text, _ in body]
+    last = max((n for n, text in enumerate(texts) if text.startswith("return ")), default=None)
+    if _returns_early(texts[:last]):
+        yield "answer = (function()", None
+        yield from body
+        yield "end)()", None
+        return
+    yield "do", None
+    for number, (text, origin) in enumerate(body):
+        yield (f"answer = {text.removeprefix('return ')}" if number == last else text), origin
+    yield "end", None
+
+
+def _returns_early(texts: list[str]) -> bool:
+    """Return whether one of these lines returns, other than in functions of their own."""
+    statement = ""
+    for text in texts:
+        statement = statement if text.startswith((" ", "end")) else text
+        if re.search(r"\breturn\b", text) and "function(" not in statement:
+            return True
+    return False
+
+
 def _reaches(command: Command, function: str) -> bool:
     """Return whether a command may call a function of a library."""
     text = "\n".join([*_arguments(command), *(text for _, text in command.body)])
@@ -347,11 +396,11 @@ def _tail(command: Command) -> Iterator[str]:
     The reply of a command that has stored notes says so, and when it was called.
     """
     if not command.writes:
-        yield "return perform()"
+        yield _BODY
         return
     yield from _stored(command)
     yield "if not found then"
-    yield "  answer = perform()"
+    yield _BODY
     if _reaches(command, "notes.add"):
         now = "now" if "now" in command.names() else ""
         yield f"  if call.notes then agenda.run({now}) end"

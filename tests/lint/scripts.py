@@ -15,7 +15,7 @@ from aioqless import lua
 from aioqless.cli import acl_roles
 from aioqless.store import library_linker, script_composer
 from aioqless.store.command_header import Command, command_names, read_command
-from aioqless.store.inlining import inline_keys, insert_namespace
+from aioqless.store.inlining import insert_namespace
 from aioqless.store.library_linker import MENTION
 from aioqless.store.script_composer import compose, name_functions
 from tests.codegen import REPLIES
@@ -55,11 +55,11 @@ def lost_origins(command: Command) -> Iterator[str]:
             continue
         file, number = origin
         written = lua.read_script(file).splitlines()[number - 1]
-        forms = [
-            form
-            for text in (written, library_linker.strip_comment(written))
-            for form in (text, inline_keys(text), library_linker.write_out(text))
-        ]
+        bare = library_linker.strip_comment(written)
+        forms = [written, bare, re.sub("^return ", "answer = ", bare)]
+        if "lib/" in file:
+            forms += [library_linker.write_scalars(Path(file).stem, text) for text in forms]
+        forms += [library_linker.write_out(text) for text in forms]
         if line not in {
             insert_namespace("ql", name_functions(each, command.usual)) for each in forms
         }:

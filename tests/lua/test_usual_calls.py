@@ -23,9 +23,9 @@ from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
 
 TRACE = """\
-local traced = {}
+local traced, define = {}, getmetatable(lib).__index
 setmetatable(lib, {__index = function(_, name)
-  define(name)
+  define(lib, name)
   for each, f in pairs(lib) do
     if not traced[each] then
       traced[each] = true
@@ -44,17 +44,21 @@ class TracingStore(ScriptStore):
 
     command = ""
     script = ""
+    sent = 0
 
     async def send(self, call: Call[T]) -> T:
         if call.command != self.command:
             return await super().send(call)
-        words = call.words("trace.0:2" if call.writes else None)
+        self.sent += 1
+        words = call.words(f"trace.0:{self.sent}" if call.writes else None)
         return call.read(await self.connection.execute("EVAL", self.script, *words))
 
 
 def compose_traced(name: str, namespace: str) -> str:
     """Compose a command's script so that each library function notes its calls."""
-    before, on_demand, after = compose(name, namespace).text.partition("\nend})\n")
+    before, on_demand, after = compose(name, namespace).text.partition(
+        "\nreturn rawget(lib, name)\nend})\n"
+    )
     return f"{before}{on_demand}{TRACE}\n{after}"
 
 
@@ -106,11 +110,16 @@ def in_mail(job: Held) -> CompleteManyRow:
 async def put(story: Story, store: TracingStore) -> None:
     await put_all(story)
     await store.put(queue="mail", jid="new", klass="Greet", data="{}")
+    await pop_all(story)
+    await store.put(queue="mail", jid="first", klass="Greet", data="{}")
 
 
 async def put_many(story: Story, store: TracingStore) -> None:
     await put_all(story)
     batch: list[PutManyRow] = [{"jid": f"new{n}", "klass": "Greet", "data": "{}"} for n in range(2)]
+    await store.put_many(queue="mail", batch=batch)
+    await pop_all(story)
+    batch = [{"jid": f"first{n}", "klass": "Greet", "data": "{}"} for n in range(2)]
     await store.put_many(queue="mail", batch=batch)
 
 

@@ -48,7 +48,7 @@ def written_out(call: str) -> str:
 
 def test_functions_beside_the_usual_ones_are_defined_when_first_needed() -> None:
     text = compose("put", "ql").text
-    usual, later = text.index("function enqueue__write("), text.index("function define(name)")
+    usual, later = text.index("function enqueue__write("), text.index("function(_, name)")
     assert usual < later < text.index("function lib.archive__append(job, what")
 
 
@@ -174,6 +174,34 @@ def test_constants_are_inlined(write: Write) -> None:
         compose("do", "ql")
 
 
+def test_number_or_text_that_functions_share_is_written_out(write: Write) -> None:
+    write(
+        "lib/base/greet", "local MOST = 3  -- times", "local HELLO = 'MOST'",
+        "local NAMES = {'Ada'}", "",
+        "function greet.hello(much)", "  call.greeted = much.MOST", "  return HELLO, NAMES[MOST]",
+        "end",
+    )  # fmt: skip
+    write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello({})")
+    text = compose("do", "ql").text
+    assert "local NAMES = {'Ada'}" in text and "local MOST" not in text
+    assert "  call.greeted = much.MOST\n  return 'MOST', NAMES[3]" in text
+
+
+def test_body_that_returns_early_is_a_function(write: Write) -> None:
+    early = "if jid == 'a' then return '1' end"
+    inner = ["each(function(jid)", "  return jid", "end)"]
+    write("do", "-- do: it.", "-- @batch jid:jid", "", *inner, "return '2'")
+    assert "answer = '2'\nend" in compose("do", "ql").text
+    write("do", "-- do: it.", "-- @arg jid jid", "", early, "return '2'")
+    assert f"answer = (function()\n\n{early}\nreturn '2'\nend)()" in compose("do", "ql").text
+
+
+def test_argument_with_the_name_of_a_variable_of_each_script_is_refused(write: Write) -> None:
+    write("do", "-- do: it.", "-- @arg answer name", "", "return answer")
+    with pytest.raises(HeaderError, match=r"do\.lua: give its argument answer another name"):
+        compose("do", "ql")
+
+
 def test_raises_and_returns_are_parsed(write: Write) -> None:
     write(
         "do",
@@ -265,7 +293,7 @@ def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) 
         "usual", "-- usual: it.", "-- @flags no-writes", "",
         "return greet.hello('Ada') .. greet.shout('Bob')",
     )  # fmt: skip
-    usual, _, others = compose("usual", "ql").text.partition("local function define(name)")
+    usual, _, others = compose("usual", "ql").text.partition("function(_, name)")
     assert usual.count("local HELLO") == others.count("local HELLO") == 1
     assert "function greet__hello(" in usual and "greet__twice(" not in usual
     assert "function lib.greet__shout(" in others and "function lib.greet__twice(" in others

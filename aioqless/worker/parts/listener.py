@@ -162,7 +162,7 @@ class RemoteControl:
             answer = {"refused": f"it knows of no {missing}"}
         try:
             await self._store.remote_reply(
-                answer=message["answer"], reply=msgspec.json.encode(answer)
+                channel=message["answer"], reply=msgspec.json.encode(answer)
             )
         except (*NOT_NOW, ScriptError, KeyError, TypeError, ValueError) as error:
             log.debug("worker.reply_failed", command=message.get("command"), error=repr(error))

@@ -110,6 +110,11 @@ end
 function args.seconds(name, value) return args.between(name, value, 0, 1e10) end
 
 function args.count(name, value)
+  return value and #value < 16 and string.find(value, '^%d+$') and tonumber(value)
+    or args.read_count(name, value)
+end
+
+function args.read_count(name, value)
   local number = args.between(name, value, 0, 1e15)
   if number % 1 ~= 0 then errors.bad_argument(name, value, 'is not an integer') end
   return number

@@ -1,42 +1,53 @@
 -- completion: complete a run; the job ends, or moves on to another queue.
 
+-- What all commands take that complete a run (`@options completion`):
+--
+-- @option  next      name         the next queue
+-- @option  delay     seconds      with next only
+-- @option  depends   jids         with next only
+-- @option  result    text         the result to keep: TTL in seconds, a space, JSON; not with next
+-- @option  durable   string       its runs may have stored steps, which are deleted, or another job
+--                                 has called it: 1, or 1, a space and its result as JSON
+-- @option  data_keys object       what its constraints take from the data (key_changes.lua)
+
 -- Seconds for which a child keeps a result that only its parent is to get: until the note is done,
 -- which takes long only if no client is there to do it.
 local RESULT_OF_CHILD = 30 * constants.DAY
 
--- What the completions of a call have in common, most of which completion.flush writes: the time,
--- the jids that have ended, when each has if that isn't now, and all by queue.
-function completion.begin(now)
-  return {time = record.format_time(now), jids = {}, at = {}, by_queue = {}}
+-- What the completions of a call have in common: the worker, the time, their event; and what
+-- completion.flush writes: the jids that have ended, when each has if that isn't now, and all by
+-- queue.
+function completion.begin(worker, now)
+  return {
+    worker = worker, now = now, time = record.format_time(now),
+    event = history.encode(now, 'done'), jids = {}, at = {}, by_queue = {},
+  }
 end
 
--- Complete one job. `done` has the checked arguments of the command `complete`, `ended` is that of
--- completion.begin. Return the job's new state.
-function completion.complete(done, ended)
-  local jid, now = done.jid, done.now
-  if not done.next and (done.delay or done.depends) or done.next and (done.result or done.depends)
-  then
-    completion.check_next(done)
-  end
-  local result = done.result and results.parse(done.result)
-  local job = record.require_held(jid, done.worker, done.fence,
-    done.next and record.read or record.read_running)
-  if job.queue ~= done.queue then errors.bad_state(job, 'the job runs in another queue') end
-  if done.data_keys then
-    key_changes.apply(job, key_changes.merge(job, done.data_keys), now)
+-- Complete one job, which runs in a queue. `fence` is that of its run, `data` replaces its data,
+-- each nil if not given. `ended` is that of completion.begin. Return the job's new state.
+function completion.complete(ended, jid, queue, fence, data, options)
+  local now = ended.now
+  if next(options) then completion.check_options(jid, options) end
+  local result = options.result and results.parse(options.result)
+  local job = record.require_held(jid, ended.worker, fence,
+    options.next and record.read or record.read_running)
+  if job.queue ~= queue then errors.bad_state(job, 'the job runs in another queue') end
+  if options.data_keys then
+    key_changes.apply(job, key_changes.merge(job, options.data_keys), now)
   end
 
-  history.append(jid, job, now, 'done')
-  stats.add('run', job.queue, now, now - (job.time or now))
+  history.append_encoded(jid, job, ended.event)
+  stats.add('run', queue, now, now - (job.time or now))
   if presence.has('tracked') then events.publish_tracked('completed', jid) end
-  if done.data then record.set_fields(jid, 'data', done.data) end
+  if data then record.set_fields(jid, 'data', data) end
   if job.constraints then admission.release(job, now) end
   if job.grace or job.scheduled then record.delete_fields(jid, 'grace', 'scheduled') end
-  if done.next then return completion.advance(job, done) end
+  if options.next then return completion.advance(job, options, now) end
   if result then results.store(job, result) end
-  if done.durable then
+  if options.durable then
     steps.delete(jid)
-    completion.note_end_of_child(job, result, string.match(done.durable, '^%S+ (.+)$'))
+    completion.note_end_of_child(job, result, string.match(options.durable, '^%S+ (.+)$'))
   end
   if presence.has('config') and archive.is_on() then completion.archive(job, now) end
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
@@ -46,10 +57,10 @@ function completion.complete(done, ended)
     local set = job_constraints.read_set(job.constraints)
     if set then completion.end_member(set, jid, result, now) end
   end
-  local of_queue = ended.by_queue[job.queue]
+  local of_queue = ended.by_queue[queue]
   if not of_queue then
-    of_queue = {event_end = ',"queue":' .. cjson.encode(job.queue) .. '}'}
-    ended.by_queue[job.queue] = of_queue
+    of_queue = {event_end = ',"queue":' .. cjson.encode(queue) .. '}'}
+    ended.by_queue[queue] = of_queue
   end
   redis.call('PUBLISH', keys.log_channel(),
     '{"event":"completed","jid":' .. cjson.encode(jid) .. of_queue.event_end)
@@ -92,40 +103,42 @@ function completion.supersede(job, by, now)
 end
 
 -- Refuse what contradicts `next`.
-function completion.check_next(done)
-  if not done.next and done.delay then
-    errors.bad_argument('delay', done.delay, 'cannot be used without next')
+function completion.check_options(jid, options)
+  if not options.next and options.delay then
+    errors.bad_argument('delay', options.delay, 'cannot be used without next')
   end
-  if not done.next and done.depends then
+  if not options.next and options.depends then
     errors.bad_argument('depends', nil, 'cannot be used without next')
   end
-  if done.next and done.result then
+  if options.next and options.result then
     errors.bad_argument('result', nil, 'cannot be used with next')
   end
-  if done.depends then dependency.check_not_itself(done.jid, done.depends) end
+  if options.depends then dependency.check_not_itself(jid, options.depends) end
 end
 
-function completion.advance(job, done)
+-- Move a job on to the queue `options.next`.
+function completion.advance(job, options, now)
+  local queue, depends = options.next, options.depends or {}
   queue_sets.remove(job.queue, job.jid)
   redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
-  events.publish({event = 'advanced', jid = job.jid, queue = job.queue, to = done.next})
-  history.append(job.jid, job, done.now, 'put', cjson.encode({q = done.next}))
-  queue_sets.register_queue(done.next, done.now)
-  dependency.link(job.jid, done.depends or {})
+  events.publish({event = 'advanced', jid = job.jid, queue = job.queue, to = queue})
+  history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
+  queue_sets.register_queue(queue, now)
+  dependency.link(job.jid, depends)
   record.delete_fields(job.jid, 'x-lost', 'x-declined')
-  local state = placement.put(job.jid, done.next, job.priority, done.delay or 0, done.now, true,
+  local state = placement.put(job.jid, queue, job.priority, options.delay or 0, now, true,
     job.constraints)
   if archive.is_on() then
-    archive.append(job, 'advance', done.now, {to = done.next, state = state})
+    archive.append(job, 'advance', now, {to = queue, state = state})
   end
-  if done.depends and #done.depends > 0 then
-    record.set_fields(job.jid, 'x-after', json.texts(done.depends))
+  if depends[1] then
+    record.set_fields(job.jid, 'x-after', json.texts(depends))
     record.delete_fields(job.jid, 'x-if-dependency-fails')
     policies.follow_links(job.jid)
   end
-  redis.call('HSET', keys.job(job.jid), 'state', state, 'queue', done.next, 'worker', '',
+  redis.call('HSET', keys.job(job.jid), 'state', state, 'queue', queue, 'worker', '',
     'expires', '0', 'failure', '{}', 'remaining', job.retries,
-    'time', record.format_time(done.now))
+    'time', record.format_time(now))
   return state
 end
 
@@ -142,18 +155,19 @@ end
 -- Remove the completed jobs from the running ones and their worker, add them to the set of
 -- completed jobs, of which old ones are deleted. There are at most 1,000 per call, so they can be
 -- unpacked.
-function completion.flush(ended, worker, now)
+function completion.flush(ended)
+  local now = ended.now
   for queue, jids in pairs(ended.by_queue) do
     queue_sets.remove_running(queue, unpack(jids))
-    redis.call('ZREM', keys.worker_jobs(worker), unpack(jids))
+    redis.call('ZREM', keys.worker_jobs(ended.worker), unpack(jids))
     if #jids > 1 or redis.call('EXISTS', keys.dependents(jids[1])) == 1 then
       notes.add('completed', jids)
     end
   end
   if ended.jids[1] then
-    local at, added = string.format('%.17g', now), {}
+    local added = {}
     for i, jid in ipairs(ended.jids) do
-      added[2 * i - 1], added[2 * i] = ended.at[jid] or at, jid
+      added[2 * i - 1], added[2 * i] = ended.at[jid] or ended.time, jid
     end
     redis.call('ZADD', keys.completed(), unpack(added))
   end

@@ -7,19 +7,12 @@ local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
 local LATEST = 20
 local PUT = '^%[{"q":("[^"\\]*"),"put":(%d+)(%.%d+)}%]$'
 
--- A batch has the same event for each of its jobs.
+-- An event, as histories have it. `extra` is JSON or nil.
 function history.encode(now, what, extra)
-  local texts = call.texts or {}
-  call.texts = texts
-  local known = texts[what]
-  if not known or known.now ~= now or known.extra ~= extra then
-    local whole, more = math.floor(now), extra
-    if now - whole >= 5e-7 then more = (extra or '{}') .. string.format(',%.6f', now - whole) end
-    known = {now = now, extra = extra, item = '[' .. string.format('%d', whole) .. ','
-      .. cjson.encode(what) .. (more and ',' .. more or '') .. ']'}
-    texts[what] = known
-  end
-  return known.item
+  local whole, more = math.floor(now), extra
+  if now - whole >= 5e-7 then more = (extra or '{}') .. string.format(',%.6f', now - whole) end
+  return '[' .. string.format('%d', whole) .. ',' .. cjson.encode(what)
+    .. (more and ',' .. more or '') .. ']'
 end
 
 -- What the hash of a new job has. `queue` is JSON, `time` the text of a time.
@@ -27,11 +20,14 @@ function history.encode_put(time, queue)
   return '[{"q":' .. queue .. ',"put":' .. time .. '}]'
 end
 
--- `extra` is JSON or nil. `job` is the job's record. `clears`: the caller sets the hash's field to
--- an empty list.
+-- `job` is the job's record. `clears`: the caller sets the hash's field to an empty list.
 function history.append(jid, job, now, what, extra, clears)
-  local list, item, length = keys.history(jid), history.encode(now, what, extra)
-  local old = job.old_history
+  history.append_encoded(jid, job, history.encode(now, what, extra), clears)
+end
+
+-- Append an event that jobs of a batch have in common.
+function history.append_encoded(jid, job, item, clears)
+  local list, old, length = keys.history(jid), job.old_history, nil
   if old then
     local put = history.read_put(old)
     if put then

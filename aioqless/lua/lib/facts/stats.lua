@@ -25,13 +25,14 @@ function stats.find_bin(seconds)
     letter, width = 'm', 60
   end
   local number = math.floor(seconds / width)
-  return letter .. string.format('%.0f', number), number * width, (number + 1) * width
+  return letter .. number, number * width, (number + 1) * width
 end
 
 -- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it. Values of the same
 -- bins are written together.
 function stats.add(kind, queue, now, seconds)
-  if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
+  -- The job's time may be no number.
+  if not (seconds > -1e15 and seconds < 1e15) then seconds = 0 end
   local pending, date = call.pending_stats or {}, now - now % constants.DAY
   call.pending_stats = pending
   local values = pending[queue]
@@ -95,8 +96,7 @@ function stats.write(values)
   redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk,
     bin, (tonumber(f[4]) or 0) + many)
   if before == 0 then stats_pruning.note_day(values.date) end
-  local every = constants.PRUNED_EVERY
-  return math.floor((before - 1) / every) < math.floor((total - 1) / every)
+  return before % constants.PRUNED_EVERY + many >= constants.PRUNED_EVERY
 end
 
 -- One kind of a day's statistics, in the words of live clients and of the specification.

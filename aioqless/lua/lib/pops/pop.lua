@@ -20,11 +20,11 @@ function pop.take(queue, by, count, now, prefers_waiting)
   if count <= 0 or queue_sets.is_paused(queue) then return {} end
   if count > constants.MAX_BATCH then count = constants.MAX_BATCH end
   local room = presence.has('config') and pop.read_capacity(queue, now) or math.huge
-  count = math.min(count, room)
+  if room < count then count = room end
   local jobs, held_back, prepared, first = {}, 0, false, math.huge
   local found, limited, takes_turns = {jobs = jobs, moved = {}}, false, false
-  -- Jobs beyond `count`, which need no slots: a bulk takes one. With them there may be `most`.
-  local along, most, full, more = 0, math.min(room, constants.MAX_BATCH / 2), false, false
+  -- Jobs beyond `count`, which need no slots: a bulk takes one.
+  local along, full, more = 0, false, false
   local enough = prefers_waiting and redis.call('EXISTS', keys.waiting(queue)) == 1
   if not enough then
     pop.register_worker(by, now)
@@ -41,7 +41,7 @@ function pop.take(queue, by, count, now, prefers_waiting)
     found.top = top
     for i = 1, #top, 2 do
       local job = top[i] and job_row.read(top[i])
-      if job and along > 0 and #jobs >= most then
+      if job and along > 0 and #jobs >= math.min(room, constants.MAX_BATCH / 2) then
         redis.call('ZADD', keys.waiting(queue), top[i + 1], top[i])
         full = true
       elseif job and (not job.constraints or admission.may_start(queue, job, top[i + 1], now)) then
@@ -108,7 +108,7 @@ function pop.lock(queue, jobs, by, now)
   local expires_at = locks.compute_expiry(queue, now)
   local expires = string.format(expires_at % 1 == 0 and '%d' or '%.17g', expires_at)
   local time = string.format('%.6f', now)
-  local popped = '{"worker":' .. cjson.encode(worker) .. '}'
+  local popped = history.encode(now, 'popped', '{"worker":' .. cjson.encode(worker) .. '}')
   local version = by.version and archive.is_on() and by.version
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
@@ -116,7 +116,7 @@ function pop.lock(queue, jobs, by, now)
     -- Without a history in the hash, its state is written twice.
     local also, value = 'state', 'running'
     if job.old_history then also, value = 'history', '[]' end
-    history.append(jid, job, now, 'popped', popped, true)
+    history.append_encoded(jid, job, popped, true)
     stats.add('wait', queue, now, now - (job.time or now))
     redis.call('HSET', keys.job(jid), 'state', 'running', 'worker', worker, 'expires', expires,
       'time', time, 'x-put', job.time_text or time, 'x-fence', run, also, value)

@@ -4,13 +4,14 @@ local SOON = 0.001  -- seconds to wait at least if more jobs are in sight
 
 -- The batch of a call. There is one answer for all, so one error refuses all.
 function rotation.read_queues(each)
-  local queues = {}
-  local refused =
-    each(function(queue, limit) queues[#queues + 1] = {name = queue,
-    limit = limit or math.huge} end)
-  if refused[1] then error(refused[1]) end
+  local queues = each(rotation.read_queue)
+  for _, queue in ipairs(queues) do
+    if queue.err then error(queue) end
+  end
   return queues
 end
+
+function rotation.read_queue(queue, limit) return {name = queue, limit = limit or math.huge} end
 
 -- Empty the first queue, then the second, and so on.
 function rotation.pop_in_order(queues, by, count, now, prefers_waiting)
