@@ -27,6 +27,7 @@ CACHES = (
     script_composer._lines,
     library_linker._blocks,
     library_linker._split,
+    library_linker._scalars,
     library_linker.expressions,
     library_linker.known_libraries,
 )
