@@ -36,11 +36,8 @@ end
 -- The end of a batch, and the number of arguments of each row. A batch begins with the number of
 -- its rows, or with `rows/arguments` if all rows leave out the last of `most` arguments.
 function layout.batch(first, least, most)
-  local count, width = tonumber(ARGV[first]), most
-  if not count then
-    count, width = string.match(ARGV[first] or '', '^(%d+)/(%d+)$')
-    count, width = tonumber(count), tonumber(width)
-  end
+  local count, width = string.match(ARGV[first] or '', '^(%d+)/(%d+)$')
+  count, width = tonumber(count or ARGV[first]), tonumber(width) or most
   if not count or count < 0 or count > constants.MAX_BATCH or count % 1 ~= 0
     or width < least or width > most
     or #ARGV < first + count * width or string.find(ARGV[first], '%z') then

@@ -25,7 +25,9 @@ function pop.take(queue, by, count, now, prefers_waiting)
   local found, limited, takes_turns = {jobs = jobs, moved = {}}, false, false
   -- Jobs beyond `count`, which need no slots: a bulk takes one.
   local along, full, more = 0, false, false
-  local enough = prefers_waiting and redis.call('EXISTS', keys.waiting(queue)) == 1
+  local ahead = prefers_waiting and count > 0
+    and redis.call('ZPOPMAX', keys.waiting(queue), count) or {}
+  local enough = ahead[1] ~= nil
   if not enough then
     pop.register_worker(by, now)
     first = redis.call('ZRANGE', keys.locks(queue), '0', '0', 'WITHSCORES')[2]
@@ -37,7 +39,10 @@ function pop.take(queue, by, count, now, prefers_waiting)
     if wanted > 0 and not enough and pop.prepare(queue, now, wanted, found.moved) then
       prepared = true
     end
-    local top = wanted > 0 and redis.call('ZPOPMAX', keys.waiting(queue), wanted) or {}
+    local top = ahead
+    if not top[1] and wanted > 0 then
+      top = redis.call('ZPOPMAX', keys.waiting(queue), wanted)
+    end
     found.top = top
     for i = 1, #top, 2 do
       local job = top[i] and job_row.read(top[i])
@@ -62,6 +67,7 @@ function pop.take(queue, by, count, now, prefers_waiting)
     local again = wanted > 0 and #jobs - along < count and not full and (#top == 2 * wanted
       or limited and #top > 0 and redis.call('EXISTS', keys.waiting(queue)) == 1)
     more = more or full or again and held_back >= MOST_HELD_BACK or found.moved.has_more
+    if again then ahead = {} end
   until not again or held_back >= MOST_HELD_BACK
   if more then
     pop.note_due(queue, now)
