@@ -381,8 +381,12 @@ class AnyWorker(ABC):
             task.result()
 
     async def compose_scripts(self) -> None:
-        """Compose the first script, which takes long: it reads all Lua libraries. `run` does so."""
-        await asyncio.to_thread(compose, "pop_many", self._client.namespace)
+        """Compose the first scripts, which takes long: they read all Lua libraries.
+
+        `run` does so.
+        """
+        for command in ("pop_many", "complete_many"):
+            await asyncio.to_thread(compose, command, self._client.namespace)
 
     def _log_start(self) -> None:
         log.info(
