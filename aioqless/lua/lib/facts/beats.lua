@@ -46,14 +46,15 @@ function beats.record(worker, process, queues, after, now, found)
   if not is_same or math.floor(now / 60) ~= math.floor((tonumber(kept[2]) or 0) / 60) then
     beats.note_minute(worker, facts, now)
   end
-  redis.call('EXPIRE', key, string.format('%.0f', math.max(1, config.max_worker_age())))
   redis.call('ZADD', keys.beats(), now, worker)
   redis.call('ZADD', keys.workers(), now, worker)
   return tonumber(since)
 end
 
--- Note what a worker uses, and its version: with its first beat and once a minute.
+-- Note what a worker uses, and its version: with its first beat and once a minute. Its key expires
+-- a minute later than if each beat said so.
 function beats.note_minute(worker, facts, now)
+  redis.call('EXPIRE', keys.beat(worker), string.format('%.0f', config.max_worker_age() + 60))
   if type(facts.version) == 'string' then marks.note_version(facts.version, now) end
   local memory, busy, minute = tonumber(facts.memory), tonumber(facts.busy), math.floor(now / 60)
   if not (memory and busy) then return end

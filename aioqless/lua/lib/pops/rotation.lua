@@ -107,9 +107,11 @@ end
 -- Seconds until a pop may bring jobs, or a note is due; '' if neither is in sight.
 function rotation.find_ready(queues, now)
   local used = {}
-  if not rotation.list_used(queues, 1, #queues, used, keys.agenda()) then return '' end
+  rotation.list_used(queues, 1, #queues, used)
+  local note = redis.call('ZRANGE', keys.agenda(), '0', '0', 'WITHSCORES')[2]
+  if not note and not used[1] then return '' end
   now = now or clock.now()
-  local first = tonumber(redis.call('ZRANGE', keys.agenda(), 0, 0, 'WITHSCORES')[2]) or math.huge
+  local first = tonumber(note) or math.huge
   for _, queue in ipairs(used) do
     local waits = redis.call('EXISTS', keys.waiting(queue)) == 1
       and not rotation.is_closed(queue, now)
@@ -119,10 +121,9 @@ function rotation.find_ready(queues, now)
 end
 
 -- Add to `used` the queues that have any job, of those from `first` to `last`. Where few have, a
--- few commands tell, however many queues there are. Return whether they have any, or there is
--- `another` key.
-function rotation.list_used(queues, first, last, used, another)
-  local sets = {another}
+-- few commands tell, however many queues there are.
+function rotation.list_used(queues, first, last, used)
+  local sets = {}
   for i = first, last do
     sets[#sets + 1] = keys.waiting(queues[i])
     sets[#sets + 1] = keys.scheduled(queues[i])
@@ -130,12 +131,11 @@ function rotation.list_used(queues, first, last, used, another)
     sets[#sets + 1] = keys.locks(queues[i])
   end
   local found, middle = redis.call('EXISTS', unpack(sets)), math.floor((first + last) / 2)
-  if found == 0 then return false end
+  if found == 0 then return end
   if found * 4 > last - first then
     for i = first, last do used[#used + 1] = queues[i] end
   else
     rotation.list_used(queues, first, middle, used)
     rotation.list_used(queues, middle + 1, last, used)
   end
-  return true
 end
