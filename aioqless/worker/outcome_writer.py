@@ -183,13 +183,12 @@ class OutcomeWriter:
 
 def _row(run: Run, completed: RunCompleted) -> CompleteManyRow:
     """Return a completed run as a row of `complete_many`."""
-    row: CompleteManyRow = {
-        "jid": run.job.jid,
-        "queue": run.job.queue,
-        "fence": run.job.fence,
-        "data": completed.data,
-        "result": completed.result,
-    }
+    fields = run.job_run.fields
+    row: CompleteManyRow = {"jid": fields.jid, "queue": fields.queue, "fence": fields.fence}
+    if completed.data is not None:
+        row["data"] = completed.data
+    if completed.result is not None:
+        row["result"] = completed.result
     if completed.answer is not None:
         row["durable"] = "1 " + completed.answer.decode("utf-8", "surrogateescape")
     elif run.job_run.is_durable:

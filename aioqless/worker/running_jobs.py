@@ -326,8 +326,9 @@ class RunningJobs:
 
     def add(self, run: Run) -> Run | None:
         """Add a run, which takes a slot; return the run of its job that it replaces, if any."""
-        former = self.by_jid.get(run.job.jid)
-        self.by_jid[run.job.jid] = run
+        jid = run.job.jid
+        former = self.by_jid.get(jid)
+        self.by_jid[jid] = run
         takes_slot = run.bulk is None or run is run.bulk.runs[0]
         (self.slots if takes_slot else self._along).add(run)
         return former
@@ -342,7 +343,8 @@ class RunningJobs:
 
     def remove(self, run: Run) -> None:
         """Remove a run; another run of its job that has replaced it stays."""
-        if self.by_jid.get(run.job.jid) is run:
-            del self.by_jid[run.job.jid]
+        jid = run.job.jid
+        if self.by_jid.get(jid) is run:
+            del self.by_jid[jid]
         self._along.discard(run)
         self.free_slot(run)

@@ -25,7 +25,7 @@ function stats.find_bin(seconds)
     letter, width = 'm', 60
   end
   local number = math.floor(seconds / width)
-  return letter .. number, number * width, (number + 1) * width
+  return letter .. string.format('%d', number), number * width, (number + 1) * width
 end
 
 -- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it. Values of the same
