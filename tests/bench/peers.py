@@ -33,12 +33,13 @@ class Missing(Exception):
 class Peer:
     """A queue library.
 
-    `packages` are installed by pip, or by npm for `node`; the first is the library itself.
+    `packages` are installed by pip, or by npm for Node; the first is the library itself. Those of
+    Ruby must be on the machine.
     """
 
     name: str
     packages: tuple[str, ...] = ()
-    node: bool = False
+    language: str = "python"  # or node, ruby
     at_once: bool = True  # runs 100 jobs at once, and puts for 100 callers at once
     many: bool = False  # has a bulk put
     share: float = 1.0  # share of the jobs that the fast libraries drain
@@ -47,10 +48,11 @@ class Peer:
     @cached_property
     def program(self) -> list[str]:
         """Return the command that runs its driver."""
-        if self.node:
+        if self.language != "python":
+            driver = f"{self.name}.{'cjs' if self.language == 'node' else 'rb'}"
             return [
-                shutil.which("node") or "node",
-                str(ROOT / "tests/bench/drivers" / f"{self.name}.cjs"),
+                shutil.which(self.language) or self.language,
+                str(ROOT / "tests/bench/drivers" / driver),
             ]
         python = str(self._home / "bin/python") if self.packages else sys.executable
         return [python, "-m", f"tests.bench.drivers.{self.name}"]
@@ -61,7 +63,9 @@ class Peer:
 
     def install(self) -> None:
         """Install the library into its own environment, unless done before. Raises Missing."""
-        if self.node and not (shutil.which("node") and shutil.which("npm")):
+        if self.language == "ruby" and not shutil.which(self.name):
+            raise Missing(f"there is no {self.name} on this machine")
+        if self.language == "node" and not (shutil.which("node") and shutil.which("npm")):
             raise Missing("there is no node with npm on this machine")
         done = self._home / "installed.json"
         if not self.packages or (
@@ -70,7 +74,7 @@ class Peer:
             return
         self._home.mkdir(parents=True, exist_ok=True)
         print(f"installing {self.name} in {self._home}", flush=True)
-        if self.node:
+        if self.language == "node":
             commands = [
                 [
                     "npm",
@@ -101,7 +105,13 @@ class Peer:
 
     def versions(self) -> str:
         """Return the versions of the installed packages and of their interpreter."""
-        if self.node:
+        if self.language == "ruby":
+            code = f"require '{self.name}'; puts \"#{{Sidekiq::VERSION}}, Ruby #{{RUBY_VERSION}}\""
+            found_versions = subprocess.run(
+                [self.program[0], "-e", code], capture_output=True, text=True, check=True
+            )
+            return f"{self.name} {found_versions.stdout.strip()}"
+        if self.language == "node":
             node = subprocess.run(
                 [self.program[0], "--version"], capture_output=True, text=True, check=True
             ).stdout.strip()
@@ -133,7 +143,10 @@ class Peer:
 PEERS = [
     Peer("aioqless", many=True,
         setup="Keeps what was completed, with its history, as is its default"),
-    Peer("bullmq", ("bullmq", "ioredis"), node=True, many=True, setup="Removes what was completed"),
+    Peer("bullmq", ("bullmq", "ioredis"), language="node", many=True,
+        setup="Removes what was completed"),
+    Peer("sidekiq", language="ruby", many=True,
+        setup="Threads; a job is taken from a list, and lost if its worker is killed"),
     Peer("taskiq", ("taskiq", "taskiq-redis", "redis", "hiredis", "uvloop"),
         setup="Redis streams; no result backend"),
     Peer("saq", ("saq[redis]", "redis", "hiredis", "uvloop", "typing_extensions"),

@@ -22,10 +22,11 @@ from tests.bench.peers import PEERS, ROOT, Figures
 PAGES = ("README.md", "docs/performance.md")  # a part is written where its markers are
 IDLE = 0.5  # load of a machine on which figures mean something
 LOST = "**lost**"
-NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
+NAMES = {"bullmq": "BullMQ", "celery": "Celery", "sidekiq": "Sidekiq"}
 WHY = {  # what the documentation or the code of each library says about a job whose worker is gone
     "aioqless": "another worker sees that it has sent no beat for 15 s",
     "bullmq": "its lock of 30 s is not renewed; a check for such jobs runs every 30 s",
+    "sidekiq": "it was taken from the list when it began, so nothing has it any more",
     "taskiq": "claimed after 600 s without an acknowledgement in the stream",
     "saq": "a sweep finds and aborts it: a job has one try by default",
     "arq": "its marker expires after the job timeout, 300 s by default, and 10 s",
