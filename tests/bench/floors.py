@@ -224,8 +224,7 @@ def main() -> None:
         try:
             ours, straight = measure(server, Ours), measure(server, Straight)
         finally:
-            server.process.terminate()
-            server.process.wait()
+            server.end()
     print("| instructions of Redis, a job | ours | straight line | ratio |\n|---|---|---|---|")
     for name, count in ours.items():
         print(f"| {name} | {count:,} | {straight[name]:,} | {count / straight[name]:.2f} |")

@@ -242,17 +242,16 @@ MEASURED: dict[str, _Each] = {
 }  # fmt: skip
 
 
-class Counted:
-    """A server under callgrind."""
+class Called:
+    """A server that is called with our scripts; it loads the data that is in its folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *under: str) -> None:
         self._folder = folder
-        port = free_port()
+        self.port = port = free_port()
         options = f"--bind 127.0.0.1 --port {port} --save '' --hz 1 --dir {folder}".split(" ")
         options[options.index("''")] = ""
         self.process = subprocess.Popen(
-            ["valgrind", "--tool=callgrind", "--callgrind-out-file=out",
-             "--toggle-collect=readQueryFromClient", "redis-server", *options],
+            [*under, "redis-server", *options],
             cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         patience = Retry(ConstantBackoff(0.1), 600, supported_errors=(NotConnected,))
@@ -270,12 +269,27 @@ class Counted:
         given = {name: value for name, value in arguments.items() if value is not None}
         call = make_call(self._store, command, word, **given)
         self._request += 1
-        words = call.words(f"bench:{self._request}" if call.writes else None)
+        words = call.words(f"bench.{self.port}:{self._request}" if call.writes else None)
         script = compose(command, "ql")
         if command in self._known:
             return self.redis.execute_command("EVALSHA", script.sha, *words)
         self._known.add(command)
         return self.redis.execute_command("EVAL", script.text, *words)
+
+    def end(self) -> None:
+        """End the server."""
+        self.process.terminate()
+        self.process.wait()
+
+
+class Counted(Called):
+    """A server under callgrind."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            folder, "valgrind", "--tool=callgrind", "--callgrind-out-file=out",
+            "--toggle-collect=readQueryFromClient",
+        )  # fmt: skip
 
     def count(self) -> int:
         """Return the instructions since the previous count."""
@@ -338,8 +352,7 @@ def measure() -> dict[str, int]:
                 figures[name] = server.count() // CALLS
                 print(f"{name:22} {figures[name]:11,}", flush=True)
         finally:
-            server.process.terminate()
-            server.process.wait()
+            server.end()
     return figures
 
 

@@ -110,14 +110,14 @@ async def test_dependents_beyond_the_first_portion_are_released_later(
     story: Story, killed: bool
 ) -> None:
     await story.running("hub")
-    for number in range(500):
+    for number in range(250):
         await story.put(f"j{number}", 2, depends=["hub"])
     done = story.store.complete(jid="hub", worker="ann", queue="mail", now=3)
     await (story.send_and_be_killed(done) if killed else done)
-    assert len(await story.scores("q:mail-work")) == (200 if killed else 400)
+    assert len(await story.scores("q:mail-work")) == (100 if killed else 200)
     for _ in range(2):
         await story.tick(4)
-    assert len(await story.scores("q:mail-work")) == 500
+    assert len(await story.scores("q:mail-work")) == 250
     assert not await story.noted()
 
 

@@ -167,18 +167,18 @@ async def test_very_many_dependents_are_released_over_several_calls(
     story: Story,
 ) -> None:
     await story.running("a")
-    waiting = [f"w{n:03}" for n in range(650)]
+    waiting = [f"w{n:03}" for n in range(350)]
     await story.store.put_many(
         queue="post",
         now=2,
         batch=[{"jid": w, "klass": "K", "data": "1", "depends": ["a"]} for w in waiting],
     )
     await story.complete("a", 3)
-    assert await story.counts(3, "post") == {"waiting": 400, "depends": 250}
+    assert await story.counts(3, "post") == {"waiting": 200, "depends": 150}
     await story.pop(4, queue="other")
-    assert await story.counts(4, "post") == {"waiting": 600, "depends": 50}
+    assert await story.counts(4, "post") == {"waiting": 300, "depends": 50}
     await story.peek(5, queue="other")
-    assert await story.counts(5, "post") == {"waiting": 650}
+    assert await story.counts(5, "post") == {"waiting": 350}
     assert await story.noted() == []
     left = {key for key in await story.all_keys() if key.startswith("x:")}
     assert left == {"x:fence", "x:agenda", "x:old-statistics"}, "nothing to do is left behind"

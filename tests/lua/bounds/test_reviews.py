@@ -49,8 +49,8 @@ async def test_many_jobs_with_steps_are_reviewed_in_portions(story: Story, gauge
     await crowd(story, MANY, "q:mail-work", "waiting", **fields)
     notes = {note("review steps", f"j{number}"): 20 for number in range(MANY)}
     await story.redis.zadd(story.key("x:agenda"), notes)
-    assert await review(story, gauge, 20) == MANY // 200
+    assert await review(story, gauge, 20) == MANY // 100
     assert await count(story, "x:agenda") == MANY
-    assert gauge.most <= 200 * 5 + SLACK
+    assert gauge.most <= 100 * 5 + SLACK
     due = await story.reviewed("steps", "j0")
     assert due is not None and due >= 40 + MANY / 200 - 1

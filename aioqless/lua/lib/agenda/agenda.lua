@@ -1,6 +1,6 @@
 -- agenda: do what changes have noted (lib/facts/notes.lua).
 
-local PORTION = 200  -- jobs of a call, about
+local PORTION = 100  -- jobs of a call, about
 
 -- What is done at the end of the call that noted it.
 function agenda.run(now)

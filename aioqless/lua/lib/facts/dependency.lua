@@ -1,6 +1,6 @@
 -- dependency: which jobs wait for which. Each pair is stored on both sides.
 
-local PORTION = 200
+local PORTION = 100
 local MOST_RELEASES = 1000  -- of a call
 
 -- Link a job to those of `jids` that exist and aren't complete; the others count as done.
