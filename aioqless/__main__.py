@@ -1,5 +1,6 @@
 """python -m aioqless, and the command `aioqless`."""
 
+import gc
 import sys
 
 from aioqless import __version__
@@ -18,11 +19,17 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["worker"]:
         os_signals.prepare_worker()
+    gc.disable()  # what is imported stays: neither the imports nor the exit search it for garbage
     try:
         from aioqless.cli import main as cli
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    cli.main()
+    cli.main(on_imported=_collect_later_objects)
+
+
+def _collect_later_objects() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 if __name__ == "__main__":

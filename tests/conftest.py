@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -35,6 +36,20 @@ settings.load_profile("busy")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(programs)  # its fixtures
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without the garbage collector, which also leaves them alone afterwards.
+
+    The tests and their modules stay until the end; to search them takes 0.3 seconds each time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks

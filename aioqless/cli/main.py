@@ -9,6 +9,7 @@ import os
 import pkgutil
 import sys
 import textwrap
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -33,8 +34,12 @@ _WRITE_ERRORS = (
 _COMMON_OPTIONS = {"--url": 2, "--namespace": 2, "--partitions": 2, "--json": 1}
 
 
-def main() -> None:
-    """Run the command that argv names, and exit."""
+def main(on_imported: Callable[[], None] = lambda: None) -> None:
+    """Run the command that argv names, and exit.
+
+    Args:
+        on_imported: Called before a command runs, when its modules are imported.
+    """
     _open_closed_descriptors()
     if isinstance(sys.stdout, io.TextIOWrapper):  # in a locale without UTF-8, as on standard error
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -42,8 +47,8 @@ def main() -> None:
     try:
         try:
             if sys.argv[1:2] == ["worker"]:
-                sys.exit(_run_worker())
-            _run_app()
+                sys.exit(_run_worker(on_imported))
+            _run_app(on_imported)
         finally:
             sys.stdout.flush()
     except Exception as error:
@@ -62,16 +67,17 @@ def _move_common_options(words: list[str]) -> list[str]:
     return [*command[:end], *before, *command[end:]]
 
 
-def _run_worker() -> int:
+def _run_worker(on_imported: Callable[[], None]) -> int:
     from aioqless.cli.worker_command import run_worker  # other commands don't need it
 
+    on_imported()
     try:
         return run_worker(sys.argv[2:])
     except KeyboardInterrupt:  # before the worker handles signals
         return INTERRUPTED
 
 
-def _run_app() -> None:
+def _run_app(on_imported: Callable[[], None]) -> None:
     """Run a command other than `worker`, or complete one.
 
     Raises:
@@ -99,6 +105,7 @@ def _run_app() -> None:
     with require_extra(extension["extra"] if extension else "cli"):
         load_command(command)
         from aioqless.cli.app import app
+    on_imported()
     app(prog_name="aioqless")
 
 

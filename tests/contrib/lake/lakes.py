@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
+import os
 import random
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ from aioqless.contrib.lake.read.database import create_views, open_database, ope
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import DERIVED, EVENTS, TABLES
 from aioqless.contrib.lake.spark.cells import describe_groups
+from aioqless.contrib.lake.spark.class_archive import find_cache
 from aioqless.contrib.lake.spark.session import session
 from aioqless.contrib.lake.spark.transform import GOLD, MINUTE, RUNS, make_gold, make_runs
 
@@ -62,10 +64,17 @@ FAST = {
 
 @functools.cache
 def open_session(_: int = 0) -> SparkSession:
-    """The Spark session of the tests of this process, on two cores."""
+    """The Spark session of the tests of this process, on two cores.
+
+    It uses an archive of Java's classes, but makes none: that takes longer than it saves here, and
+    pytest-xdist kills a process that needs more than ten seconds to end.
+    """
     if started := SparkSession._instantiatedSession:  # noqa: SLF001 (of any thread)
         return started
-    return session("tests", master="local[2]", conf=FAST)
+    with pytest.MonkeyPatch.context() as patched:
+        if not any(find_cache().glob("spark-*.jsa")):
+            patched.setenv("XDG_CACHE_HOME", os.devnull)  # in which no file can be made
+        return session("tests", master="local[2]", conf=FAST)
 
 
 def at(seconds: float) -> datetime:
@@ -171,7 +180,7 @@ def events(*rows: Mapping[str, Any]) -> pa.Table:
 def made(name: str, *given: Mapping[str, Any], micros: int = MINUTE, **texts: str) -> pa.Table:
     """A table or view of the lake, made of these events; or what another text says, by name."""
     spark = open_session()
-    frame = spark.createDataFrame(events(*given))
+    frame = spark.createDataFrame(events(*given)).coalesce(1)  # as few events are read: no shuffle
     runs = make_runs(spark, frame)
     if name == RUNS:
         return runs.drop("_table").toArrow()

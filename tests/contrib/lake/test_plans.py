@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -20,10 +21,19 @@ from tests.contrib.lake.lakes import archive, by, event, made, open_session, ran
 OPAQUE = re.compile(r"Python|Pandas|MapInArrow|MapPartitions|Scan ExistingRDD|DeserializeToObject")
 
 
-@pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> list[str]:
-    """The physical plans of the rows that tasks write."""
+class Recorded(NamedTuple):
+    """What Spark did for a refresh: physical plans of written rows, and descriptions of jobs."""
+
+    plans: list[str]
+    jobs: set[str]
+
+
+@pytest.fixture(scope="module")
+def refreshed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """A refresh of 20 events."""
     found: list[str] = []
+    lake = Lake(tmp_path_factory.mktemp("planned") / "lake", create=True)
+    archive(lake, *random_events(random.Random(2), 20))
     write = delta_write.write_files
 
     def note(
@@ -33,30 +43,24 @@ def plans(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> list[str]:
         found.append(java.queryExecution().executedPlan().toString())
         return write(frame, tables, *make)  # type: ignore[arg-type]
 
-    assert spark
-    monkeypatch.setattr(transform, "write_files", note)
-    return found
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(transform, "write_files", note)
+        refresh(lake, open_session)
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # noqa: SLF001  # type: ignore[union-attr]
+    return Recorded(found, {jobs.apply(n).description().getOrElse(None) for n in range(4)})
 
 
-def test_no_python_function_is_between_a_source_and_the_writer(
-    plans: list[str], lake: Lake
-) -> None:
-    archive(lake, *random_events(random.Random(2), 20))
-    refresh(lake, open_session)
-    assert len(plans) == 4
-    for plan in plans:
+def test_no_python_function_is_between_a_source_and_the_writer(refreshed: Recorded) -> None:
+    assert len(refreshed.plans) == 4
+    for plan in refreshed.plans:
         assert "FileScan parquet" in plan
         assert not OPAQUE.search(plan), plan
 
 
 def test_jobs_in_the_interface_of_spark_say_which_tables_they_make(
-    spark: SparkSession, lake: Lake
+    refreshed: Recorded,
 ) -> None:
-    archive(lake, *random_events(random.Random(2), 20))
-    refresh(lake, open_session)
-    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # noqa: SLF001  # type: ignore[union-attr]
-    found = {jobs.apply(number).description().getOrElse(None) for number in range(4)}
-    assert found == {
+    assert refreshed.jobs == {
         "silver/runs of 20 events",
         "gold/klasses, gold/tags, gold/workers of 20 events",
         "gold/failures of 20 events",

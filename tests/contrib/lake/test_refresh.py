@@ -18,6 +18,7 @@ from aioqless.contrib.lake.period import ALL_DAYS
 from aioqless.contrib.lake.read.reconciliation import check
 from aioqless.contrib.lake.refresh import Refreshed, refresh
 from aioqless.contrib.lake.schema import DERIVED, EVENTS
+from aioqless.contrib.lake.spark import transform
 from tests.contrib.lake.lakes import (
     EARLY,
     LATE,
@@ -116,11 +117,14 @@ def test_new_events_change_only_the_files_of_their_days_and_rejected_entries_non
     assert pinned.to_pyarrow_table().sort_by("runs") == rows, "readers keep their version"
 
 
-def test_events_of_many_kinds_make_the_same_tables_at_once_and_in_parts(tmp_path: Path) -> None:
+def test_events_of_many_kinds_make_the_same_tables_by_many_tasks_and_in_parts_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     every = random_events(random.Random(1), 40)
     parts, at_once = (Lake(tmp_path / name, create=True) for name in ("parts", "once"))
     for cut in (every[:15], every[15:]):
         fill(parts, *cut)
+    monkeypatch.setattr(transform, "_FEW_ROWS", 0)
     fill(at_once, *every)
     assert contents(parts) == contents(at_once)
     assert check(parts) == []

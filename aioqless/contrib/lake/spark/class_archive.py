@@ -37,7 +37,7 @@ def archive_options(java: Path, options: Sequence[str]) -> list[str]:
     jars = (os.environ.get("SPARK_HOME") or spark_file, Path(spark_file).stat().st_mtime_ns)
     about = (str(java), modules.stat().st_mtime_ns, spark_version, *jars, *options)
     key = hashlib.sha256(repr(about).encode()).hexdigest()[:16]
-    archive = _cache() / f"spark-{spark_version}-{key}.jsa"
+    archive = find_cache() / f"spark-{spark_version}-{key}.jsa"
     if archive.exists():
         with suppress(OSError):
             archive.touch()
@@ -56,7 +56,7 @@ def archive_options(java: Path, options: Sequence[str]) -> list[str]:
 
 def find_empty_folder() -> Path:
     """Return an empty folder."""
-    folder = _cache() / "empty"
+    folder = find_cache() / "empty"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -64,7 +64,8 @@ def find_empty_folder() -> Path:
     return folder
 
 
-def _cache() -> Path:
+def find_cache() -> Path:
+    """Return the folder of the archives, which may not be there."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aioqless"
 
 

@@ -172,7 +172,10 @@ def is_connect(spark: SparkSession) -> bool:
 def name_jobs(spark: SparkSession, text: str) -> None:
     """Give the next jobs of this thread a description in Spark's UI; a Connect server has none."""
     if not is_connect(spark):
-        spark.sparkContext.setJobDescription(text)
+        context = spark.sparkContext
+        context.setJobDescription(text)
+        for form in ("short", "long"):  # or Java walks its stack for the name of each RDD
+            context.setLocalProperty(f"callSite.{form}", text)
 
 
 def _ship_package(spark: SparkSession) -> None:

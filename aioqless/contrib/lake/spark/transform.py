@@ -34,6 +34,9 @@ GOLD: Final = {
 _LEAST_BYTES: Final = 2**20  # of files that a task reads
 _MOST_BYTES: Final = 16 * 2**20
 _FEW_TASKS: Final = 2
+# Up to which one task makes a table: it takes less time than to start tasks and shuffle rows.
+_FEW_ROWS: Final = 5_000
+_FEW_FILES: Final = 16
 _TASK_ROWS: Final = 500_000
 _MANY_ROWS: Final = 100_000  # from which Spark looks at the sizes of shuffles
 # By what the rows of a day are divided among tasks, if the day is large.
@@ -75,10 +78,13 @@ def make_tables(
     """
     rows, size = sum(each.rows for each in events), sum(each.size for each in events)
     tasks = set_up(spark, rows)
+    if rows <= _FEW_ROWS and len(events) <= _FEW_FILES:
+        tasks = 1
     task_bytes = max(_LEAST_BYTES, min(_MOST_BYTES, size // tasks + 1))
 
     def frame(table: str, files: Sequence[DataFile | AddedFile], columns: Sequence[str]) -> Any:
-        return read_files(spark, opened[table], files, columns, task_bytes)
+        found = read_files(spark, opened[table], files, columns, task_bytes)
+        return found.coalesce(1) if tasks == 1 else found  # of which Spark shuffles no rows
 
     days = Counter[Partition]()
     for each in events:
@@ -194,7 +200,7 @@ def make_gold(
         name: A name of `GOLD`.
         runs: Runs, with the columns that the query needs.
         events: Their events, if it needs any.
-        tasks: The number of tasks that write.
+        tasks: The number of tasks that write; with one, rows of one partition aren't shuffled.
         is_divided: Whether a day is so large that several tasks write it.
         micros: The length of a period of throughput, in microseconds.
     """
@@ -202,8 +208,13 @@ def make_gold(
     frames: dict[str, Any] = {"runs": runs} if events is None else {"runs": runs, "events": events}
     if name == "groups":
         found = spark.sql(read_text(name), **frames)
-        return found.repartition(tasks, *keys).sortWithinPartitions(*SORTED)
+        return _divide(found, tasks, keys).sortWithinPartitions(*SORTED)
     (table,) = GOLD[name]
     values = {"micros": micros} if name == "throughput" else {}
     found = spark.sql(read_text(name, **values), **frames).selectExpr("*", f"'{table}' AS _table")
-    return found.repartition(tasks, *keys).sortWithinPartitions(*KEYS, *TABLES[table].order)
+    return _divide(found, tasks, keys).sortWithinPartitions(*KEYS, *TABLES[table].order)
+
+
+def _divide(rows: DataFrame, tasks: int, keys: Sequence[str]) -> DataFrame:
+    """Divide rows among tasks by the values of columns."""
+    return rows.coalesce(1) if tasks == 1 else rows.repartition(tasks, *keys)
