@@ -91,15 +91,6 @@ async def test_jobs_gather_as_scheduled_and_lock_nothing(story: Story) -> None:
     assert await index(story) == ["a", "b"]
 
 
-async def test_first_that_has_waited_takes_the_others_along(story: Story) -> None:
-    await story.put("a", 0, **of())
-    await story.put("b", 4, **of())
-    assert await pop(story, 5) == [["a", "b"]]
-    assert await index(story) == []
-    for jid in ("a", "b"):
-        assert (await story.store.get(jid=jid))["state"] == "running"
-
-
 async def test_keys_and_queues_gather_apart(story: Story) -> None:
     await story.put("a", 0, **of("x"))
     await story.put("b", 0, **of("y"))
@@ -128,15 +119,6 @@ async def test_within_zero_takes_what_waits(story: Story) -> None:
         await story.put(f"j{n}", n, **of(within=0))
     assert await pop(story, 4, count=1) == [["j0", "j1", "j2"]]
     assert await pop(story, 4, count=1) == [["j3"]]
-
-
-async def test_delayed_jobs_gather_when_they_are_due(story: Story) -> None:
-    await story.put("late", 0, delay=10, **of())
-    await story.put("a", 9, **of())
-    assert await index(story) == ["a"]
-    assert await pop(story, 9.5) == []
-    await story.put("b", 10.5, **of())
-    assert await pop(story, 11) == [["a", "late", "b"]]
 
 
 async def test_dependents_gather_when_they_are_released(story: Story) -> None:
