@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from aioqless import Client, Job, NewJob, Retry, Settings, Unique, Worker, chain, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
-from aioqless.errors import JobExists, NoResult
+from aioqless.errors import NoResult
 from aioqless.testing import Clock, run_jobs
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
@@ -56,26 +56,6 @@ async def test_imported_jobs_are_unique_by_jid_only(client: Client) -> None:
     parts = [ForeignQueues(format="exq", prefix=prefix)]
     await Worker(client, sync, settings=settings, parts=parts).run()
     assert await states(client, "a", "b") == ["complete", "complete"]
-
-
-async def test_only_duplicates_of_a_batch_are_skipped_whatever_their_failure_policy(
-    client: Client,
-) -> None:
-    queue = client.queue("mail")
-    await queue.put("Sync", jid="root")
-    new = [
-        NewJob(sync, {"customer": n}, jid=jid, if_dependency_fails="fail", depends=["root"])
-        for jid, n in (("a", 1), ("b", 1), ("c", 2))
-    ]
-    assert await queue.put_many(new) == ["a", "a", "c"]
-    assert (
-        await queue.put(sync.data(customer=2), if_dependency_fails="cancel", depends=["root"])
-        == "c"
-    )
-    with pytest.raises(JobExists) as refused:
-        await queue.put(sync.data(customer=2), if_dependency_fails="cancel", if_exists="raise")
-    assert refused.value.jid == "c"
-    await client.jobs.cancel("root", "a", "c")
 
 
 async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_others(

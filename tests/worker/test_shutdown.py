@@ -340,9 +340,3 @@ async def test_two_workers_of_one_client_stop_independently(
             await until(lambda: not other.healthy)
         await client.queue("mail").put(greet, jid="a")
         await until(lambda: began == ["a"])
-
-
-async def test_exception_of_the_host_propagates(client: Client, work: Work) -> None:
-    with pytest.raises(LookupError):
-        async with work():
-            raise LookupError
