@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from aioqless import Client
 from tests.cli.conftest import Aioqless, Start
-from tests.cli.test_worker import state_of
 from tests.conftest import Until
+from tests.worker.states import state_of
 
 NAMED = ("--name", "ann")
 

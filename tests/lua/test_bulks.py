@@ -11,6 +11,7 @@ from aioqless.errors import InvalidArgument
 from aioqless.store import PutManyRow
 from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
+from tests.lua.test_turns import findings
 
 
 def of(bulk: str = "embed", size: int = 3, within: float = 5, **more: Any) -> dict[str, Any]:
@@ -67,16 +68,6 @@ async def index(story: Story, key: str = "embed", queue: str = "mail") -> list[s
             f"{story.namespace}:x:bulk:{len(queue)}:{queue}:{key}", 0, -1
         )
     ]
-
-
-async def findings(story: Story, at: float = 100, resolve: str | None = None) -> list[str]:
-    cursor, found = "0", []
-    while True:
-        step = await story.store.check(now=at, cursor=cursor, resolve=resolve)
-        found += [each["problem"] for each in step["found"]]
-        cursor = step["cursor"]
-        if cursor == "0":
-            return sorted(found)
 
 
 # Gathering

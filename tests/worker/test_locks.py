@@ -12,32 +12,9 @@ import pytest
 from aioqless import Client, Job, job
 from tests.client.proxy import Proxy
 from tests.conftest import Until
-from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.conftest import Idle, Lines, Stay, Work
 
 SOON = 15.0  # seconds; the next heartbeat is 20 away
-
-
-class Stay:
-    """A handler that runs until it is released or stopped, and how it ended."""
-
-    def __init__(self) -> None:
-        self.began: list[Job[Any]] = []
-        self.stopped: list[str] = []
-        self.end = asyncio.Event()
-        self.handler = job(klass="Stay")(self._stay)
-
-    async def _stay(self, job: Job[Any]) -> None:
-        self.began.append(job)
-        try:
-            await self.end.wait()
-        except asyncio.CancelledError:
-            self.stopped.append(job.jid)
-            raise
-
-
-@pytest.fixture
-async def stay() -> Stay:
-    return Stay()
 
 
 async def expire_lock(client: Client, jid: str) -> None:
