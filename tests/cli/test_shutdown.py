@@ -11,9 +11,9 @@ import pytest
 from aioqless import Client
 from tests.cli.conftest import PATIENCE, Start
 from tests.cli.test_supervisor import pid_of
-from tests.cli.test_worker import state_of
 from tests.conftest import Until
 from tests.server import OwnServer
+from tests.worker.states import state_of
 from tests.worker.test_executors import is_gone
 
 SHORT = ("--shutdown-timeout", "0.5", "--kill-after", "0.1")

@@ -10,8 +10,8 @@ import pytest
 
 from aioqless import Client
 from tests.cli.conftest import Aioqless, Running, Start
-from tests.cli.test_worker import state_of
 from tests.conftest import Until
+from tests.worker.states import state_of
 
 
 def pid_of(worker: Running, number: int) -> int:

@@ -18,12 +18,8 @@ from tests.cli.conftest import PATIENCE, Aioqless, Start
 from tests.conftest import Until
 from tests.unit import core_only
 from tests.worker.conftest import BUSY
+from tests.worker.states import state_of
 from tests.worker.test_executors import is_gone
-
-
-async def state_of(client: Client, jid: str) -> str | None:
-    found = await client.jobs.get(jid)
-    return found.state if found else None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from aioqless import Client
 from tests.cli.conftest import Aioqless, Start
-from tests.cli.test_worker import state_of
 from tests.conftest import Until
+from tests.worker.states import state_of
 
 NAMED = ("--name", "ann")
 
@@ -60,22 +58,3 @@ async def test_second_worker_of_a_name_is_refused(
             and "stop that worker, or give this one another" in ended.err
         )
         assert await state_of(client, "a") == "running"
-
-
-async def test_worker_that_shut_down_frees_its_name(
-    client: Client, start: Start, until: Until
-) -> None:
-    async with start(*NAMED) as first:
-        first.process.terminate()
-        assert await first.ended() == 0
-    assert await client.redis.keys(f"{client.namespace}:x:beat:*") == []
-    async with start(*NAMED) as second:
-        assert not second.logged("worker.recovered")
-
-
-async def test_one_of_many_workers_started_at_once_gets_the_name(
-    client: Client, aioqless: Aioqless, start: Start, until: Until
-) -> None:
-    async with start(*NAMED):
-        refused = await asyncio.gather(*(aioqless("worker", "jobs", *NAMED) for _ in range(3)))
-    assert {ended.code for ended in refused} == {1}

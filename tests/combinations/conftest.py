@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from redis.asyncio import Redis
 
 from aioqless import Client, JobRecord
 from aioqless.testing import Clock
@@ -47,11 +46,3 @@ async def existing_job(client: Client, jid: str) -> JobRecord:
 async def states(client: Client, *jids: str) -> list[str | None]:
     """Return the states of jobs; None for a missing job."""
     return [state or None for state in await client.internals.store.states(jids=jids)]
-
-
-async def expire_locks(redis: Redis, client: Client, queue: str = "mail") -> None:
-    """Expire all locks of a queue, without a grace period."""
-    await client.config.set("grace-period", 0)
-    key = f"{client.namespace}:q:{queue}-locks"
-    for jid in await redis.zrange(key, 0, -1):
-        await redis.zadd(key, {jid: 1})  # type: ignore[type-var]

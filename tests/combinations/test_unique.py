@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 
 from aioqless import Client, Job, NewJob, Retry, Settings, Unique, Worker, chain, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
-from aioqless.errors import JobExists, NoResult
+from aioqless.errors import NoResult
 from aioqless.testing import Clock, run_jobs
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
@@ -25,13 +26,21 @@ async def sync(job: Job[Any], customer: int, fails: bool = False) -> None:
         raise Retry(delay=60)
 
 
-async def test_duplicate_job_of_an_outbox_is_skipped_or_refused_by_its_if_exists(
-    client: Client, tmp_path: Path
-) -> None:
+@pytest.fixture
+async def sqlite(tmp_path: Path) -> AsyncIterator[tuple[Outbox, AsyncEngine]]:
+    """Return an outbox and the engine of a database that has its table."""
     outbox = Outbox()
     engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path}/app.db")
     async with engine.begin() as connection:
         await connection.run_sync(outbox.table.metadata.create_all)
+    yield outbox, engine
+    await engine.dispose()
+
+
+async def test_duplicate_job_of_an_outbox_is_skipped_or_refused_by_its_if_exists(
+    client: Client, sqlite: tuple[Outbox, AsyncEngine]
+) -> None:
+    outbox, engine = sqlite
     await client.queue("mail").put(sync.data(customer=7), jid="there")
     async with AsyncSession(engine) as session, session.begin():
         outbox.put(session, sync.data(customer=7), jid="left-out", queue="mail")
@@ -42,7 +51,6 @@ async def test_duplicate_job_of_an_outbox_is_skipped_or_refused_by_its_if_exists
     async with engine.connect() as connection:
         (row,) = await connection.execute(outbox.table.select())
     assert "such a job exists already" in row.refused
-    await engine.dispose()
 
 
 async def test_imported_jobs_are_unique_by_jid_only(client: Client) -> None:
@@ -56,26 +64,6 @@ async def test_imported_jobs_are_unique_by_jid_only(client: Client) -> None:
     parts = [ForeignQueues(format="exq", prefix=prefix)]
     await Worker(client, sync, settings=settings, parts=parts).run()
     assert await states(client, "a", "b") == ["complete", "complete"]
-
-
-async def test_only_duplicates_of_a_batch_are_skipped_whatever_their_failure_policy(
-    client: Client,
-) -> None:
-    queue = client.queue("mail")
-    await queue.put("Sync", jid="root")
-    new = [
-        NewJob(sync, {"customer": n}, jid=jid, if_dependency_fails="fail", depends=["root"])
-        for jid, n in (("a", 1), ("b", 1), ("c", 2))
-    ]
-    assert await queue.put_many(new) == ["a", "a", "c"]
-    assert (
-        await queue.put(sync.data(customer=2), if_dependency_fails="cancel", depends=["root"])
-        == "c"
-    )
-    with pytest.raises(JobExists) as refused:
-        await queue.put(sync.data(customer=2), if_dependency_fails="cancel", if_exists="raise")
-    assert refused.value.jid == "c"
-    await client.jobs.cancel("root", "a", "c")
 
 
 async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_others(
@@ -139,12 +127,9 @@ async def test_debounced_job_with_a_follow_up_is_superseded_instead_of_retried(
 
 
 async def test_debounced_jobs_of_an_outbox_are_one_also_when_its_rows_are_put_twice(
-    client: Client, tmp_path: Path
+    client: Client, sqlite: tuple[Outbox, AsyncEngine]
 ) -> None:
-    outbox = Outbox()
-    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path}/app.db")
-    async with engine.begin() as connection:
-        await connection.run_sync(outbox.table.metadata.create_all)
+    outbox, engine = sqlite
     for _ in range(2):
         async with AsyncSession(engine) as session, session.begin():
             first = outbox.put(session, index.data(page=1, text="a"))
@@ -159,7 +144,6 @@ async def test_debounced_jobs_of_an_outbox_are_one_also_when_its_rows_are_put_tw
         (jid,) = await client.queue("default").jids("scheduled")
         assert (await existing_job(client, jid)).data["text"] == "b"
     assert jid != first
-    await engine.dispose()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ local read = {
   list = function(key) return redis.call('LRANGE', key, 0, -1) end,
   stream = function(key) return redis.call('XRANGE', key, '-', '+') end,
   string = function(key) return redis.call('GET', key) end,
-  stream = function(key) return redis.call('XRANGE', key, '-', '+') end,
 }
 local found = {}
 for i, key in ipairs(ARGV[1] == 'all' and redis.call('KEYS', ARGV[2]) or {ARGV[2]}) do
@@ -331,8 +330,6 @@ def _contents(kind: bytes, row: Any) -> Any:
             ]
         case b"list":
             return [_text(item) for item in row]
-        case b"stream":
-            return [(_text(place), [_text(each) for each in fields]) for place, fields in row]
         case _:
             return _text(row)
 

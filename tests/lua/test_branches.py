@@ -59,45 +59,6 @@ async def test_branch_can_be_delayed_and_limited(story: Story) -> None:
     assert await story.pop(73, queue="money") == []
 
 
-@pytest.mark.parametrize("failures", [1, 2, 3])
-async def test_each_failure_has_its_own_branch(story: Story, failures: int) -> None:
-    await story.failed("a", on_failure=branch())
-    for number in range(1, failures):
-        await story.store.revive_job(jid="a", now=10 * number)
-        assert await story.pop(10 * number + 1) == ["a"]
-        await story.fail("a", 10 * number + 2)
-    put = [await story.state(f"a-failure-{number}") for number in range(1, 5)]
-    assert put == ["waiting"] * failures + [None] * (4 - failures)
-
-
-async def test_job_that_runs_out_of_locks_has_its_branch(story: Story) -> None:
-    await story.configure(grace_period=0)
-    await story.running("a", retries=0, on_failure=branch())
-    assert await story.pop(100) == []
-    assert (await cause(story, "a-failure-1"))["group"] == "failed-retries-mail"
-
-
-async def test_job_without_retries_left_has_its_branch(story: Story) -> None:
-    await story.running("a", retries=0, on_failure=branch())
-    assert await story.retry("a", 2, group="bank", message="away") == -1
-    found = await cause(story, "a-failure-1")
-    assert (found["group"], found["message"]) == ("bank", "away")
-
-
-async def test_retry_and_completion_put_no_branch(story: Story) -> None:
-    await story.running("a", on_failure=branch())
-    await story.retry("a", 2)
-    assert await story.pop(3) == ["a"]
-    await story.complete("a", 4)
-    assert await story.counts(5, "money") == {}
-
-
-async def test_canceled_job_has_no_branch(story: Story) -> None:
-    await story.running("a", on_failure=branch())
-    await story.cancel("a")
-    assert await story.counts(5, "money") == {}
-
-
 async def test_failure_of_a_branch_and_of_a_dependent_have_no_branch(story: Story) -> None:
     await story.store.on_failure_declare(klass="Refund", job=branch(klass="Alert"), now=0)
     await story.put("b", 0, depends=["a"], if_dependency_fails="fail", on_failure=branch())
@@ -141,17 +102,6 @@ async def test_taken_unique_key_leaves_the_other_job_alone(story: Story) -> None
     await story.failed("a", on_failure=branch(constraints=alone))
     assert await story.counts(3, "money") == {"waiting": 1}
     assert "x-cause" not in await story.job("other")
-
-
-async def test_jid_of_an_earlier_branch_is_not_used_again(story: Story) -> None:
-    for at in (0, 10, 20):
-        await story.failed("a", at, at + 1, at + 2, on_failure=branch())
-        await story.cancel("a")
-    assert await story.pop(30, queue="money", count=9) == [
-        "a-failure-1",
-        "a-failure-2",
-        "a-failure-4",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from aioqless.errors import InvalidArgument
 from aioqless.store import PutManyRow
 from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
+from tests.lua.test_turns import findings
 
 
 def of(bulk: str = "embed", size: int = 3, within: float = 5, **more: Any) -> dict[str, Any]:
@@ -69,16 +70,6 @@ async def index(story: Story, key: str = "embed", queue: str = "mail") -> list[s
     ]
 
 
-async def findings(story: Story, at: float = 100, resolve: str | None = None) -> list[str]:
-    cursor, found = "0", []
-    while True:
-        step = await story.store.check(now=at, cursor=cursor, resolve=resolve)
-        found += [each["problem"] for each in step["found"]]
-        cursor = step["cursor"]
-        if cursor == "0":
-            return sorted(found)
-
-
 # Gathering
 
 
@@ -89,15 +80,6 @@ async def test_jobs_gather_as_scheduled_and_lock_nothing(story: Story) -> None:
     assert job["state"] == "scheduled"
     assert await pop(story, 4.9) == []
     assert await index(story) == ["a", "b"]
-
-
-async def test_first_that_has_waited_takes_the_others_along(story: Story) -> None:
-    await story.put("a", 0, **of())
-    await story.put("b", 4, **of())
-    assert await pop(story, 5) == [["a", "b"]]
-    assert await index(story) == []
-    for jid in ("a", "b"):
-        assert (await story.store.get(jid=jid))["state"] == "running"
 
 
 async def test_keys_and_queues_gather_apart(story: Story) -> None:
@@ -128,15 +110,6 @@ async def test_within_zero_takes_what_waits(story: Story) -> None:
         await story.put(f"j{n}", n, **of(within=0))
     assert await pop(story, 4, count=1) == [["j0", "j1", "j2"]]
     assert await pop(story, 4, count=1) == [["j3"]]
-
-
-async def test_delayed_jobs_gather_when_they_are_due(story: Story) -> None:
-    await story.put("late", 0, delay=10, **of())
-    await story.put("a", 9, **of())
-    assert await index(story) == ["a"]
-    assert await pop(story, 9.5) == []
-    await story.put("b", 10.5, **of())
-    assert await pop(story, 11) == [["a", "late", "b"]]
 
 
 async def test_dependents_gather_when_they_are_released(story: Story) -> None:

@@ -59,35 +59,6 @@ async def test_child_is_put_once(story: Story) -> None:
     assert await call(story, 4, "other") == ["call", "a-2"]
 
 
-async def test_end_of_the_child_wakes_the_parent_with_its_result(story: Story) -> None:
-    await parked(story)
-    assert (await story.get("a"))["held_back"] == {"waits_for": [CALL], "until": 63}
-    await complete_child(story, 10, '{"paid":true}')
-    assert await outcome(story, 10) == {"jid": "a-1", "result": {"paid": True}}
-    assert [*await read(story)] == ["called:charge"]
-
-
-async def test_failure_of_the_child_wakes_the_parent(story: Story) -> None:
-    await parked(story)
-    await pop_child(story)
-    await story.fail("a-1", 10, worker="bob", group="g", message="no")
-    assert await outcome(story, 10) == {"jid": "a-1", "group": "g", "message": "no"}
-
-
-async def test_canceled_child_wakes_the_parent(story: Story) -> None:
-    await parked(story)
-    await story.cancel("a-1")
-    ended = await outcome(story, 10)
-    assert (ended["jid"], ended["group"]) == ("a-1", "canceled")
-
-
-async def test_child_that_ends_before_the_parent_parks_is_not_missed(story: Story) -> None:
-    await story.running("a")
-    await call(story, 2)
-    await complete_child(story, 5)
-    assert await story.release("a", 6, waiting=[CALL]) == "waiting"
-
-
 @pytest.mark.parametrize("child", [{}, {"klass": "Keeps"}])
 @pytest.mark.parametrize("parks", [True, False])
 @pytest.mark.parametrize("history", ["100", "0"])
@@ -160,15 +131,6 @@ async def test_later_end_of_the_child_changes_nothing(story: Story) -> None:
     assert (await outcome(story, 14))["group"] == "g"
 
 
-async def test_parent_that_is_put_anew_gets_new_children(story: Story) -> None:
-    await parked(story)
-    await story.put("a", 5)
-    await story.pop(6)
-    assert await call(story, 7) == ["call", "a-2"]
-    await complete_child(story, 9)  # that of the former life
-    assert (await call(story, 10))[0] == "call"
-
-
 async def test_number_that_is_in_use_is_left_out(story: Story) -> None:
     await story.put("a-1", 0, queue="pay")
     await story.running("a")
@@ -199,12 +161,6 @@ async def test_canceling_the_parent_cancels_its_children_and_theirs(story: Story
     await story.cancel("a")
     assert [await story.get(jid) for jid in ("a", "a-1", "a-1-1")] == [None] * 3
     assert await story.noted() == []
-
-
-async def test_detached_child_stays(story: Story) -> None:
-    await parked(story, detach="yes")
-    await story.cancel("a")
-    assert (await story.get("a-1"))["state"] == "waiting"
 
 
 async def test_many_children_are_canceled_in_portions(story: Story) -> None:

@@ -47,18 +47,6 @@ async def test_limited_key_runs_one_job_at_a_time_without_blocking_other_jobs(st
     assert (await story.state("a"), await story.state("b")) == ("scheduled", "scheduled")
 
 
-async def test_job_in_its_grace_period_counts_towards_the_limit(story: Story) -> None:
-    """As after an outage in which its holder couldn't renew it."""
-    await story.put("a", 0, **ONE)
-    await story.put("b", 0, **ONE)
-    (first,) = await story.pop(1)
-    assert await story.pop(1000, count=9, worker="zoe") == []
-    await story.heartbeat(first, 1005)
-    assert await story.pop(1011, count=9, worker="zoe") == []
-    await story.complete(first, 1012)
-    assert len(await story.pop(1012, count=9, worker="zoe")) == 1
-
-
 @pytest.mark.parametrize(
     "end",
     ["complete", "advance", "fail", "retry", "release", "cancel", "timeout", "put", "give back"],
@@ -202,14 +190,6 @@ async def test_rate_limit_of_a_key_delays_further_starts(
     assert await _due(story, 21) == "49"
     assert await story.pop(69, count=9, worker="bob") == []
     assert await story.pop(70, count=9, worker="bob") == ["a2"]
-
-
-async def test_retry_counts_as_a_start(story: Story) -> None:
-    await story.running("a", popped=1, **rated(1, 30))
-    await story.retry("a", 2)
-    assert await story.pop(3) == []
-    assert await story.where("a") == {"scheduled": 31}
-    assert await story.pop(31) == ["a"]
 
 
 # Rate limits of queues

@@ -27,31 +27,6 @@ async def test_all_options_have_a_default(story: Story) -> None:
     assert await story.store.config_get() == _DEFAULTS
 
 
-async def test_set_option_is_stored_and_returned_as_text(story: Story) -> None:
-    await story.store.config_set(option="heartbeat", value=30)
-    assert await story.fields("config") == {"heartbeat": "30"}
-    assert await story.store.config_get(option="heartbeat") == "30"
-    assert await story.store.config_get() == {**_DEFAULTS, "heartbeat": "30"}
-
-
-async def test_unknown_options_can_be_stored(story: Story) -> None:
-    assert await story.store.config_get(option="colour") is None
-    await story.store.config_set(option="colour", value="red")
-    assert await story.store.config_get(option="colour") == "red"
-    assert (await story.store.config_get())["colour"] == "red"
-
-
-async def test_both_spellings_of_a_queue_heartbeat_are_stored_like_by_other_clients(
-    story: Story,
-) -> None:
-    await story.store.config_set(option="heartbeat-mail", value=20)
-    assert await story.fields("config") == {"mail-heartbeat": "20"}
-    assert await story.store.config_get(option="heartbeat-mail") == "20"
-    assert await story.store.config_get(option="mail-heartbeat") == "20"
-    await story.store.config_unset(option="heartbeat-mail")
-    assert await story.fields("config") == {}
-
-
 async def test_other_spelling_of_a_queue_heartbeat_can_be_read_and_unset(
     story: Story,
 ) -> None:

@@ -38,19 +38,6 @@ async def test_puts_before_the_start_are_one_job_with_the_data_and_options_of_th
     assert (await story.pop(39, queue="post"), await story.pop(40, queue="post")) == ([], ["a"])
 
 
-async def test_put_during_a_run_is_a_follow_up_that_is_held_until_the_run_ends(
-    story: Story,
-) -> None:
-    await started_with_a_follow_up(story)
-    assert await story.put("c", 45, data='"last"', **PUT) == "b"
-    assert (await story.state("a"), await story.state("b")) == ("running", "depends")
-    assert await story.pop(90, worker="bob") == []
-    await story.complete("a", 91)
-    assert await story.pop(91) == ["b"]
-    assert (await story.get("b"))["data"] == '"last"'
-    assert await story.put("d", 92, **PUT) == "d"
-
-
 async def test_retry_with_a_follow_up_completes_the_job_as_superseded(story: Story) -> None:
     await started_with_a_follow_up(story)
     step = {"kind": "step", "name": "s", "result": "1"}

@@ -3,24 +3,6 @@
 from tests.lua.story import Story
 
 
-async def test_groups_are_counted_without_an_argument(story: Story) -> None:
-    assert await story.store.failed() == {}
-    await story.failed("a", group="upload error")
-    await story.failed("b", 3, 4, 5, group="upload error")
-    await story.failed("c", 6, 7, 8, group='widget "failure"')
-    assert await story.store.failed() == {"upload error": 2, 'widget "failure"': 1}
-
-
-async def test_group_returns_complete_jobs_newest_first(story: Story) -> None:
-    for at, jid in enumerate("ab"):
-        await story.running(jid, at, at)
-        await story.fail(jid, at, message=f"no {jid}")
-    expected = [
-        {**(await story.get(jid)), "group": "typo", "message": f"no {jid}"} for jid in ("b", "a")
-    ]
-    assert await story.store.failed(group="typo") == {"total": 2, "jobs": expected}
-
-
 async def test_group_is_paged_with_its_total(story: Story) -> None:
     for n in range(27):
         await story.failed(f"j{n:02}", n, n, n)

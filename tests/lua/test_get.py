@@ -1,23 +1,8 @@
 """get and multiget: read jobs."""
 
-from typing import Any
-
 import pytest
 
 from tests.lua.story import Story
-
-
-async def test_new_job_is_returned_with_all_fields(story: Story) -> None:
-    await story.put("a", 1.5, data="[1]", tags=["x"], priority=-1.5, retries=2)
-    assert await story.get("a") == {
-        "jid": "a", "klass": "Greet", "state": "waiting", "queue": "mail", "worker": "",
-        "tracked": False, "priority": -1.5,
-        "retries": 2, "remaining": 2, "expires": 0, "data": "[1]", "tags": ["x"], "failure": {},
-        "spawned_from_jid": False,
-        "fence": 0, "dependencies": [], "dependencies_total": 0, "dependents": [],
-        "dependents_total": 0,
-        "history": [{"when": 1.5, "what": "put", "q": "mail"}], "history_total": 1,
-    }  # fmt: skip
 
 
 async def test_empty_lists_are_lists_on_the_wire(story: Story) -> None:
@@ -60,41 +45,3 @@ async def test_remaining_retries_are_never_negative(story: Story, stored: str, s
     await story.put("a", 0)
     await story.change("HSET", "j:a", "remaining", stored)
     assert (await story.get("a"))["remaining"] == shown
-
-
-_READS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
-    (("get",), {"jid": "a"}),
-    (("multiget",), {"jids": ["a", "late"]}),
-    (("jobs",), {"state": "scheduled", "now": 1000, "queue": "mail"}),
-    (("jobs",), {"state": "waiting", "now": 1000, "queue": "mail"}),
-    (("jobs",), {"state": "stalled", "now": 1000, "queue": "mail"}),
-    (("jobs",), {"state": "complete", "now": 1000}),
-    (("length",), {"queue": "mail"}),
-    (("queues",), {"now": 1000}),
-    (("queues",), {"now": 1000, "queue": "mail"}),
-    (("workers",), {"now": 1000000}),
-    (("workers",), {"now": 1000, "worker": "ann"}),
-    (("stats",), {"queue": "mail", "date": 0}),
-    (("failed",), {}),
-    (("failed",), {"group": "typo"}),
-    (("tag", "get"), {"tag": "x"}),
-    (("tag", "top"), {}),
-    (("track", "list"), {}),
-    (("recur", "get"), {"jid": "r"}),
-    (("config", "get"), {}),
-    (("config", "get"), {"option": "heartbeat"}),
-]
-
-
-@pytest.mark.parametrize(("command", "given"), _READS)
-async def test_reading_changes_nothing(
-    story: Story, command: tuple[str, ...], given: dict[str, Any]
-) -> None:
-    await story.failed("bad")
-    await story.completed("done", 3, 4, 5)
-    await story.running("a", 6, 7, tags=["x"])
-    await story.track("a", 8)
-    await story.put("late", 9, delay=10)
-    await story.recur("r", 0)
-    async with story.unchanged():
-        await story.call(*command, **given)

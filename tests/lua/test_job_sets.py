@@ -159,18 +159,6 @@ async def test_limits_and_unique_keys_work_beside_a_set(story: Story) -> None:
     assert await status(story) == {"added": 2, "open": 1}
 
 
-async def test_jid_is_a_member_once(story: Story) -> None:
-    assert await add(story, 1, "a", "a") == ["a", "a"]
-    await add(story, 2, "a")
-    assert await status(story) == {"added": 1, "open": 1}
-    await finish(story, 3, "a")
-    await add(story, 4, "a")
-    assert await status(story) == {"added": 1, "open": 1}
-    await story.store.cancel(jids=["a"])
-    await add(story, 5, "a")
-    assert await status(story) == {"added": 1, "open": 1}
-
-
 async def test_existing_job_joins_as_what_it_is(story: Story) -> None:
     await story.completed("a")
     keep = {"constraints": '{"if_exists":"keep"}'}
@@ -240,13 +228,6 @@ async def test_canceling_closes_the_set_and_cancels_running_members(story: Story
     with pytest.raises(SetClosed):
         await add(story, 5, "d")
     assert await story.store.get(jid="b") is None
-
-
-async def test_canceling_the_last_member_ends_the_set(story: Story) -> None:
-    await add(story, 1, "a", **CALLBACKS)
-    await close(story, 2)
-    await story.store.cancel(jids=["a"])
-    assert await status(story) == {"added": 1, "canceled": 1, "ended_jid": "i-ended-1"}
 
 
 async def test_clear_counts_as_canceled(story: Story) -> None:

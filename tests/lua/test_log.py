@@ -1,7 +1,5 @@
 """log: custom events, and the length of histories."""
 
-import pytest
-
 from tests.lua.story import Story
 
 
@@ -29,17 +27,3 @@ async def test_history_keeps_a_hundred_events_the_first_and_the_latest(story: St
     history = await story.items("j:a-history")
     assert (len(history), history[0]) == (100, '[0,"put",{"q":"mail"}]')
     assert history[1:] == [f'[{at},"note"]' for at in range(4, 103)]
-
-
-@pytest.mark.parametrize(
-    ("most", "kept"),
-    [(1, [5]), (2, [0, 5]), (3, [0, 4, 5]), (0, [0, 1, 2, 3, 4, 5]), (-1, [0, 1, 2, 3, 4, 5])],
-)
-async def test_number_of_kept_events_is_configurable(
-    story: Story, most: int, kept: list[int]
-) -> None:
-    await story.configure(max_job_history=most)
-    await story.put("a", 0)
-    for at in range(1, 6):
-        await _log(story, at)
-    assert [when for when, _ in await story.event_times("a")] == kept

@@ -257,24 +257,6 @@ async def test_failure_of_an_exhausted_job_of_another_client_is_read(story: Stor
 # Keys that live qless clients leave
 
 
-async def test_job_advanced_with_a_delay_by_another_client_is_scheduled_despite_state_waiting(
-    story: Story,
-) -> None:
-    await _stored(story, state="waiting")
-    await story.change("ZREM", "q:mail-work", "a")
-    await story.change("ZADD", "q:mail-scheduled", 50, "a")
-    assert await story.counts(49) == {"scheduled": 1}
-    assert (await story.pop(49), await story.pop(50)) == ([], ["a"])
-
-
-async def test_such_a_scheduled_job_of_another_client_can_be_moved(story: Story) -> None:
-    await _stored(story, state="waiting")
-    await story.change("ZREM", "q:mail-work", "a")
-    await story.change("ZADD", "q:mail-scheduled", 50, "a")
-    await story.cancel("a")
-    assert await story.scores("q:mail-scheduled") == {}
-
-
 async def test_job_retried_into_another_queue_by_another_client_runs_and_leaves_no_lock(
     story: Story,
 ) -> None:
@@ -284,14 +266,6 @@ async def test_job_retried_into_another_queue_by_another_client_runs_and_leaves_
     assert await story.complete("a", 11, queue="mail") == "complete"
     assert await story.pop(100, queue="post") == []
     assert (await story.scores("q:post-locks"), await story.state("a")) == ({}, "complete")
-
-
-async def test_entry_left_by_the_timeout_of_another_client_has_no_effect(story: Story) -> None:
-    await _stored(story, state="stalled", worker="bob")
-    await story.change("ZADD", "w:bob:jobs", 61, "a")
-    assert await story.pop(10) == ["a"]
-    assert await story.complete("a", 11) == "complete"
-    assert await story.store.workers(now=12, worker="ann") == {"jobs": [], "stalled": []}
 
 
 async def test_job_that_depends_on_itself_can_be_freed_or_canceled(

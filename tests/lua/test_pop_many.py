@@ -9,7 +9,6 @@ from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
 
 IN_TURN = ["C", "B", "A", "C", "B", "A", "C", "A", "A", "A"]
-IN_ORDER = ["C", "C", "C", "B", "B", "A", "A", "A", "A", "A"]
 
 
 async def _ask(
@@ -35,12 +34,6 @@ async def example(story: Story) -> Story:
         for n in range(number):
             await story.put(f"{queue}{n}", n, queue=queue)
     return story
-
-
-async def test_ordered_pop_empties_each_queue_before_the_next(example: Story) -> None:
-    jids = await _pop(example, 10, "ordered", ["C", "B", "A"], 10)
-    assert [jid[0] for jid in jids] == IN_ORDER
-    assert jids == ["C0", "C1", "C2", "B0", "B1", "A0", "A1", "A2", "A3", "A4"]
 
 
 async def test_rotation_takes_one_job_of_each_queue_in_turn(example: Story) -> None:
@@ -120,19 +113,6 @@ async def varied(story: Story) -> Story:
     return story
 
 
-async def test_waiting_jobs_alone_are_popped_if_there_are_any(varied: Story) -> None:
-    await varied.store.config_set(option="grace-period", value=0)
-    assert await _pop(varied, 200, "waiting", ["mail"], 3) == ["first", "second"]
-    assert (await varied.job("lost"))["worker"] == "bob"
-    assert [worker["name"] for worker in await varied.store.workers(now=200)] == ["bob"]
-
-
-async def test_pop_that_prefers_waiting_jobs_takes_others_where_none_waits(varied: Story) -> None:
-    await varied.store.config_set(option="grace-period", value=0)
-    assert await _pop(varied, 200, "waiting", ["mail"], 2) == ["first", "second"]
-    assert await _pop(varied, 200, "waiting", ["mail"], 3) == ["lost", "due"]
-
-
 async def test_pop_that_prefers_waiting_jobs_is_repeated_soon_if_it_had_room(
     varied: Story,
 ) -> None:
@@ -194,9 +174,6 @@ async def test_missed_intervals_request_an_immediate_pop(
     rows, due, _ = await _ask(story, 25, "rotation", ["A", "B"], 9)
     assert ([row[0] for row in rows], due) == ([b"r-1", b"b"], "0.001")
     assert await _pop(story, 25, "ordered", ["A", "B"], 9) == ["r-2", "r-3"]
-
-
-# Refusals
 
 
 async def test_pop_that_only_started_grace_periods_requests_an_immediate_pop(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.errors import InvalidArgument, WrongState
+from aioqless.errors import InvalidArgument
 from aioqless.store.command_header import command_names, read_command
 from tests.lua.story import Story
 
@@ -219,14 +219,6 @@ async def test_sequences_of_requests_are_independent(story: Story) -> None:
     )
 
 
-async def test_refused_request_can_be_repeated_successfully(story: Story) -> None:
-    await story.put("a", 0)
-    async with story.refused(WrongState):
-        await story.complete("a", 1, request="c1:7")
-    await story.pop(2)
-    assert await story.complete("a", 3, request="c1:7") == "complete"
-
-
 async def test_reply_is_kept_for_two_minutes(story: Story) -> None:
     await story.put("a", 0, request="c1:7")
     assert 110 < await story.ask("TTL", story.key("x:request:c1")) <= 120
@@ -236,23 +228,6 @@ async def test_one_reply_is_kept_per_sequence(story: Story) -> None:
     for n in range(1, 6):
         await story.put(f"j{n}", 0, request=f"c1:{n}")
     assert len(await story.ask("KEYS", story.key("x:request:*"))) == 1
-
-
-async def test_repeated_pop_of_several_queues_returns_the_jobs_still_held(story: Story) -> None:
-    await story.put("a", 0)
-    await story.put("b", 1, queue="post")
-    queues = [{"queue": "mail"}, {"queue": "post"}]
-    given: Given = {
-        "worker": "ann",
-        "count": 9,
-        "now": 2,
-        "order": "ordered",
-        "batch": queues,
-        "request": "c1:7",
-    }
-    assert [row[0] for row in (await story.store.pop_many(**given))[0]] == [b"a", b"b"]
-    await story.complete("a", 3)
-    assert [row[0] for row in (await story.store.pop_many(**given))[0]] == [b"b"]
 
 
 async def test_raw_call_gives_its_request_id_behind_an_empty_argument(story: Story) -> None:

@@ -8,8 +8,6 @@ from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.errors import LockLost
 from tests.lua.story import Story, score
 
-DAY = 86_400
-
 
 async def ask(
     story: Story, at: float, who: str = "ada", *, limit: float = 300, **more: Any
@@ -63,40 +61,6 @@ async def held(story: Story, who: str, at: float) -> Any:
 
 async def is_sound(story: Story, at: float) -> bool:
     return bool((await story.store.check(now=at, budget=10_000))["found"] == [])
-
-
-# Reserving
-
-
-async def test_reservation_has_the_chosen_duration(story: Story) -> None:
-    await story.put("a", 0)
-    answer = await ask(story, 10, limit=500)
-    job = answer["job"]
-    assert (job["jid"], job["state"], job["worker"], job["expires"], answer["now"]) == (
-        "a",
-        "running",
-        "ada",
-        510,
-        10,
-    )
-    assert (await story.scores("q:mail-locks"), await story.scores("w:ada:jobs")) == (
-        {"a": 510},
-        {"a": 510},
-    )
-    assert await story.pop(509) == []
-    assert await story.pop(511) == ["a"]
-
-
-async def test_reservation_within_a_concurrency_limit_keeps_its_own_duration(
-    story: Story,
-) -> None:
-    await story.configure(mail_max_concurrency=1)
-    for n, jid in enumerate("ab"):
-        await story.put(jid, n / 10)
-    assert await reserve(story, 1, limit=1000) == "a"
-    assert await reserve(story, 900, "bob") is None
-    assert await story.complete("a", 950, worker="ada") == "complete"
-    assert await reserve(story, 951, "bob") == "b"
 
 
 # Expired reservations

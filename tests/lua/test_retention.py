@@ -24,43 +24,6 @@ async def test_completed_jobs_are_deleted_after_a_week(story: Story) -> None:
     ) == ({}, {}, False)
 
 
-async def test_retention_time_is_configurable(story: Story) -> None:
-    await story.configure(jobs_history=10)
-    await story.completed("a", 0, 1, 2)
-    await story.completed("b", 3, 4, 12)
-    assert set(await story.scores("completed")) == {"b"}
-
-
-async def test_only_the_latest_jobs_up_to_a_count_are_kept(story: Story) -> None:
-    await story.configure(jobs_history_count=2)
-    for at, jid in enumerate("cadb"):
-        await story.completed(jid, at, at, at)
-    assert await story.scores("completed") == {"d": 2, "b": 3}
-    assert (await story.get("c"), await story.get("a")) == (None, None)
-
-
-async def test_negative_retention_keeps_nothing(story: Story) -> None:
-    await story.configure(jobs_history=-1)
-    await story.running("a")
-    await story.put("b", 2, depends=["a"])
-    assert await story.complete("a", 3) == "complete"
-    assert (await story.get("a"), await story.scores("completed")) == (None, {})
-    assert await story.state("b") == "waiting", "who waited for it may run"
-
-
-async def test_completion_prunes_a_bounded_number_of_jobs(
-    story: Story,
-) -> None:
-    for n in range(50):
-        await story.completed(f"j{n}", n, n, n)
-    await story.configure(jobs_history=10)
-    await story.completed("a", 1000, 1001, 1002)
-    assert len(await story.scores("completed")) == 51 - 22
-    await story.completed("b", 1000, 1001, 1002)
-    await story.completed("c", 1000, 1001, 1002)
-    assert set(await story.scores("completed")) == {"a", "b", "c"}
-
-
 async def test_job_that_runs_again_is_not_pruned_although_still_listed(story: Story) -> None:
     await story.configure(jobs_history=10)
     await story.completed("a")
@@ -68,14 +31,6 @@ async def test_job_that_runs_again_is_not_pruned_although_still_listed(story: St
     await story.change("ZADD", "completed", 2, "a")
     await story.completed("b", 1000, 1001, 1002, queue="post")
     assert (await story.state("a"), await story.scores("completed")) == ("waiting", {"b": 1002})
-
-
-async def test_tracked_job_is_remembered_by_its_jid(story: Story) -> None:
-    await story.configure(jobs_history=-1)
-    await story.running("a")
-    await story.track("a", 2)
-    await story.complete("a", 3)
-    assert await story.scores("tracked") == {"a": 2}
 
 
 # Rules of queues and klasses, and for failed jobs

@@ -32,17 +32,6 @@ def costs(key: str, cost: float, most: int = 100, seconds: float = 60) -> dict[s
 # All or nothing
 
 
-async def test_job_starts_when_all_its_limits_admit_it(story: Story) -> None:
-    await story.running("a", **limited(slots("a")))
-    await story.running("b", **limited(slots("b")))
-    await story.put("both", 2, **limited(slots("a"), slots("b")))
-    assert await story.pop(3) == []
-    await story.complete("a", 4)
-    assert await story.pop(5) == []
-    await story.complete("b", 6)
-    assert await story.pop(7) == ["both"]
-
-
 async def test_job_that_is_held_back_takes_from_no_limit(story: Story) -> None:
     await story.running("a", **limited(slots("a")))
     await story.put("both", 2, **limited(starts("api", 1), slots("a")))

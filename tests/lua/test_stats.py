@@ -1,7 +1,6 @@
 """stats: statistics of a queue for a day."""
 
 import math
-import statistics
 from typing import Any
 
 import pytest
@@ -10,43 +9,10 @@ from tests.lua.check.all_states import findings
 from tests.lua.story import Story
 
 DAY = 86400
-COUNTERS = {"failures": 0, "retries": 0, "lost_locks": 0, "explicit_retries": 0}
 
 
 async def _stats(story: Story, date: float = 0, queue: str = "mail") -> Any:
     return await story.store.stats(queue=queue, date=date)
-
-
-async def test_day_without_jobs_is_all_zeros(story: Story) -> None:
-    none = {
-        "count": 0,
-        "total": 0,
-        "mean": 0,
-        "std": 0,
-        "variance": 0,
-        "histogram": [0] * 148,
-    }
-    assert await _stats(story) == {"failed": 0, **COUNTERS, "wait": none, "run": none}
-
-
-async def test_waiting_is_from_put_to_pop_and_running_from_pop_to_completion(story: Story) -> None:
-    await story.completed("a", 0, 3.5, 10)
-    assert await story.day("wait") == {"total": "1", "mean": "3.5", "vk": "0", "s3": "1"}
-    assert await story.day("run") == {"total": "1", "mean": "6.5", "vk": "0", "s6": "1"}
-    stats = await _stats(story)
-    assert (stats["wait"]["mean"], stats["run"]["mean"]) == (3.5, 6.5)
-
-
-async def test_mean_deviation_and_variance_are_those_of_the_sample(story: Story) -> None:
-    waits = [1, 2, 4, 8.5]
-    for n, wait in enumerate(waits):
-        await story.put(f"j{n}", 10 * n)
-        await story.pop(10 * n + wait)
-    wait = (await _stats(story))["wait"]
-    assert (wait["count"], wait["total"]) == (4, 4)
-    assert wait["mean"] == pytest.approx(statistics.mean(waits))
-    assert wait["std"] == pytest.approx(statistics.stdev(waits))
-    assert wait["variance"] == pytest.approx(statistics.variance(waits))
 
 
 @pytest.mark.parametrize(
@@ -75,31 +41,6 @@ async def test_histogram_has_seconds_then_minutes_then_hours_then_days(
     assert [place for place, count in enumerate(histogram) if count] == (
         [] if position is None else [position]
     )
-
-
-async def test_waits_count_for_the_day_of_the_pop_and_runs_for_that_of_the_completion(
-    story: Story,
-) -> None:
-    await story.completed("a", DAY - 10, DAY + 10, 2 * DAY + 5)
-    assert await story.day("wait", day=DAY) == {"total": "1", "mean": "20", "vk": "0", "s20": "1"}
-    assert await story.day("run", day=2 * DAY) == {
-        "total": "1",
-        "mean": "86395",
-        "vk": "0",
-        "h23": "1",
-    }
-    assert {key for key in await story.all_keys() if key.startswith("s:")} == {
-        f"s:run:{2 * DAY}:mail",
-        f"s:wait:{DAY}:mail",
-    }
-
-
-async def test_any_time_of_a_day_selects_that_day(story: Story) -> None:
-    await story.completed("a", DAY, DAY + 1, DAY + 2)
-    for date in (DAY, DAY + 0.5, 2 * DAY - 1):
-        assert (await _stats(story, date))["run"]["count"] == 1
-    for date in (DAY - 1, 2 * DAY):
-        assert (await _stats(story, date))["run"]["count"] == 0
 
 
 async def test_job_without_a_time_has_waited_0_s(story: Story) -> None:

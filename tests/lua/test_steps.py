@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import InvalidArgument, LockLost, WrongState
+from aioqless.errors import InvalidArgument
 from tests.lua.story import Story
 
 
@@ -20,56 +20,6 @@ async def read(story: Story, jid: str = "a") -> dict[str, str]:
 
 async def has_keys(story: Story) -> bool:
     return bool(await story.items("x:steps:a") or await story.reviewed("steps", "a"))
-
-
-async def test_step_is_stored_with_number_time_and_attempt(story: Story) -> None:
-    await story.running("a")
-    await store(story, "plan", 2, '["x y"]')
-    await store(story, "write", 3.5)
-    assert await read(story) == {"step:plan": '1 2.000 1 ["x y"]', "step:write": "2 3.500 1 1"}
-
-
-async def test_step_is_an_event_of_the_history(story: Story) -> None:
-    await story.running("a")
-    await store(story, "plan", 2)
-    event = (await story.get("a"))["history"][-1]
-    assert event == {"when": 2, "what": "step", "name": "plan", "attempt": 1}
-
-
-async def test_job_without_steps_has_none(story: Story) -> None:
-    await story.running("a")
-    assert await story.call("steps", jid="a") == []
-    assert not await has_keys(story)
-
-
-async def test_first_result_of_a_step_stays(story: Story) -> None:
-    await story.running("a")
-    await store(story, "plan", 2, "1")
-    await store(story, "plan", 3, "2")
-    assert await read(story) == {"step:plan": "1 2.000 1 1"}
-
-
-async def test_cursor_is_replaced_and_keeps_its_number(story: Story) -> None:
-    await story.running("a")
-    await store(story, "rows", 2, "10", kind="cursor")
-    await store(story, "plan", 3)
-    await store(story, "rows", 4, "200", kind="cursor")
-    assert await read(story) == {"cursor:rows": "1 4.000 1 200", "step:plan": "2 3.000 1 1"}
-    assert [what for _, what in await story.event_times("a")][-2:] == ["cursor", "step"]
-
-
-@pytest.mark.parametrize("holder", [{"worker": "bob"}, {"fence": 99}])
-async def test_run_that_lost_its_lock_stores_nothing(story: Story, holder: dict[str, Any]) -> None:
-    await story.running("a")
-    async with story.refused(LockLost, jid="a"):
-        await store(story, "plan", 2, **holder)
-    assert not await has_keys(story)
-
-
-async def test_job_that_does_not_run_stores_nothing(story: Story) -> None:
-    await story.put("a", 1)
-    async with story.refused(WrongState, jid="a"):
-        await store(story, "plan", 2)
 
 
 @pytest.mark.parametrize("end", ["retry", "release", "fail", "unfail", "timeout", "advance"])
@@ -90,13 +40,6 @@ async def test_steps_are_kept_until_the_job_has_ended(story: Story, end: str) ->
             await story.timeout("a", at=3)
         case "advance":
             await story.complete("a", 3, next="post", durable="1")
-    assert await read(story) == {"step:plan": "1 2.000 1 1"}
-
-
-async def test_move_keeps_steps(story: Story) -> None:
-    await story.running("a")
-    await store(story, "plan", 2)
-    await story.store.requeue(queue="post", jid="a", klass="Greet", data="{}", now=3)
     assert await read(story) == {"step:plan": "1 2.000 1 1"}
 
 
@@ -184,14 +127,6 @@ async def test_retry_from_an_unknown_step_is_refused(story: Story) -> None:
     await story.fail("a", 3)
     async with story.refused(InvalidArgument, argument="from_step"):
         await story.store.revive_job(jid="a", now=4, from_step="two")
-
-
-async def test_attempts_are_counted(story: Story) -> None:
-    await story.running("a")
-    await story.retry("a", 2)
-    await story.pop(3)
-    await store(story, "plan", 4)
-    assert await read(story) == {"step:plan": "1 4.000 2 1"}
 
 
 async def test_number_of_steps_is_limited(story: Story) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import AlreadySignaled, InvalidArgument, LockLost, NoSuchJob, WrongState
+from aioqless.errors import AlreadySignaled, InvalidArgument, LockLost
 from tests.lua.story import Story
 from tests.lua.test_steps import read
 
@@ -32,39 +32,6 @@ async def parked(story: Story, until: float = 100, **more: Any) -> None:
     assert await story.release("a", 3, waiting=[WAIT]) == "scheduled"
 
 
-async def test_deadline_counts_from_the_first_wait(story: Story) -> None:
-    await story.running("a")
-    assert await wait(story, 2, timeout=10) == ["wait", "10"]
-    assert await wait(story, 5, timeout=10) == ["wait", "7"]
-    assert await read(story) == {WAIT: "1 2.000 1 12"}
-
-
-async def test_wait_without_timeout_has_no_deadline(story: Story) -> None:
-    await story.running("a")
-    assert await wait(story, 2) == ["wait", ""]
-    assert await story.release("a", 3, waiting=[WAIT]) == "scheduled"
-    assert await story.scores("q:mail-scheduled") == {"a": 3603}  # it looks each hour
-
-
-@pytest.mark.parametrize("before", [True, False])
-async def test_signal_is_received_whether_it_comes_before_the_wait_or_after(
-    story: Story, before: bool
-) -> None:
-    await story.running("a")
-    if before:
-        await signal(story, 2)
-    else:
-        await wait(story, 2)
-        await signal(story, 3)
-    kind, entry = await wait(story, 4)
-    assert kind == "signal" and entry.endswith(" true")
-    number = int(entry.split()[0])
-    kind, entry = await wait(story, 5, accept=number)
-    assert kind == "received" and entry.endswith(" true")
-    assert [*await read(story)] == ["received:approval"]
-    assert await wait(story, 6) == ["received", entry]
-
-
 async def test_signal_that_was_replaced_meanwhile_is_not_received(story: Story) -> None:
     await story.running("a")
     await signal(story, 2, "1")
@@ -75,98 +42,6 @@ async def test_signal_that_was_replaced_meanwhile_is_not_received(story: Story) 
         await signal(story, 6, "3", replace="yes")
 
 
-async def test_first_signal_of_a_name_counts(story: Story) -> None:
-    await story.put("a", 1)
-    await signal(story, 2, "1")
-    async with story.refused(AlreadySignaled, jid="a"):
-        await signal(story, 3, "2")
-    await signal(story, 4, "2", name="other")
-
-
-async def test_signal_wakes_a_parked_job_at_once(story: Story) -> None:
-    await parked(story)
-    assert await story.pop(9) == []
-    await signal(story, 10)
-    job = await story.get("a")
-    assert (job["state"], job["remaining"]) == ("waiting", 5)
-    assert await story.pop(10) == ["a"]
-
-
-async def test_signal_of_another_name_wakes_no_job(story: Story) -> None:
-    await parked(story)
-    await signal(story, 10, name="other")
-    assert await story.pop(10) == []
-
-
-async def test_signal_between_the_last_look_and_the_release_is_not_missed(story: Story) -> None:
-    await story.running("a")
-    await wait(story, 2, timeout=98)
-    await signal(story, 3)
-    assert await story.release("a", 3, waiting=[WAIT]) == "waiting"
-    assert await story.pop(3) == ["a"]
-
-
-async def test_first_of_several_waits_wakes_the_job(story: Story) -> None:
-    await story.running("a")
-    await wait(story, 2, timeout=98)
-    await wait(story, 2, "nap", wait_kind="sleep", timeout=10)
-    await story.release("a", 3, waiting=[WAIT, "sleep:nap"])
-    assert await story.pop(11.9) == []
-    assert await story.pop(12) == ["a"]
-    assert (await wait(story, 12, "nap", wait_kind="sleep", timeout=10))[0] == "slept"
-    assert (await wait(story, 12))[0] == "wait"
-
-
-async def test_deadline_wakes_the_job_and_is_stored_once(story: Story) -> None:
-    await parked(story, until=100)
-    assert await story.pop(100) == ["a"]
-    kind, entry = await wait(story, 100)
-    assert (kind, entry) == ("timeout", "2 100.000 1 null")
-    assert await wait(story, 101) == [kind, entry]
-    assert [*await read(story)] == ["timeout:approval"]
-    async with story.refused(WrongState, jid="a"):
-        await signal(story, 102)
-
-
-@pytest.mark.parametrize(("at", "accepted"), [(99.999, True), (100, False)])
-async def test_signal_at_the_deadline_is_decided_by_the_clock_of_redis(
-    story: Story, at: float, accepted: bool
-) -> None:
-    await parked(story, until=100)
-    if accepted:
-        await signal(story, at)
-    else:
-        async with story.refused(WrongState, jid="a"):
-            await signal(story, at)
-    assert await story.pop(100) == ["a"]
-    assert (await wait(story, 100))[0] == ("signal" if accepted else "timeout")
-
-
-async def test_signal_before_the_deadline_counts_even_if_it_is_read_after(story: Story) -> None:
-    await story.running("a")
-    await wait(story, 2, timeout=10)
-    await signal(story, 11)
-    assert (await wait(story, 50))[0] == "signal"
-
-
-async def test_job_that_has_ended_takes_no_signal(story: Story) -> None:
-    await story.completed("a")
-    async with story.refused(WrongState, jid="a"):
-        await signal(story, 3)
-    async with story.refused(NoSuchJob, jid="b"):
-        await signal(story, 3, jid="b")
-
-
-async def test_failed_job_takes_only_a_replacement(story: Story) -> None:
-    await story.running("a")
-    await signal(story, 2, "1")
-    await story.fail("a", 3)
-    async with story.refused(WrongState, jid="a"):
-        await signal(story, 4, "2")
-    await signal(story, 4, "2", replace="yes")
-    assert (await read(story))["signal:approval"].endswith(" 2")
-
-
 async def test_run_that_lost_its_lock_stores_no_wait(story: Story) -> None:
     await story.running("a")
     for holder in ({"worker": "bob"}, {"fence": 99}):
@@ -175,20 +50,6 @@ async def test_run_that_lost_its_lock_stores_no_wait(story: Story) -> None:
         async with story.refused(LockLost, jid="a"):
             await story.release("a", 2, waiting=[WAIT], **holder)
     assert await read(story) == {}
-
-
-async def test_held_back_says_what_a_parked_job_waits_for(story: Story) -> None:
-    await parked(story)
-    assert (await story.get("a"))["held_back"] == {"waits_for": [WAIT], "until": 100}
-
-
-async def test_other_delays_of_the_job_are_no_wait(story: Story) -> None:
-    await parked(story)
-    await story.pop(100)
-    await story.retry("a", 101, delay=50)
-    assert "held_back" not in await story.get("a")
-    await signal(story, 102, name="other")
-    assert await story.pop(103) == []
 
 
 async def test_deadline_stays_when_a_parked_job_is_moved(story: Story) -> None:
@@ -236,13 +97,6 @@ async def test_canceled_job_leaves_nothing(story: Story) -> None:
     await parked(story)
     await story.cancel("a")
     assert not await story.items("x:steps:a") and await story.noted() == []
-
-
-async def test_new_put_of_a_parked_job_begins_anew(story: Story) -> None:
-    await parked(story)
-    await story.put("a", 5)
-    assert await story.pop(6) == ["a"]
-    assert await wait(story, 7, timeout=10) == ["wait", "10"]
 
 
 async def test_notified_worker_is_told_the_name(story: Story) -> None:

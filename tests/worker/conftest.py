@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -36,6 +37,29 @@ class Lines(logging.Handler):
         return [
             line for line in self.all if line["event"] == event and fields.items() <= line.items()
         ]
+
+
+class Stay:
+    """A handler that runs until it is released or stopped, and how it ended."""
+
+    def __init__(self) -> None:
+        self.began: list[Job[Any]] = []
+        self.stopped: list[str] = []
+        self.end = asyncio.Event()
+        self.handler = job(klass="Stay")(self._stay)
+
+    async def _stay(self, job: Job[Any]) -> None:
+        self.began.append(job)
+        try:
+            await self.end.wait()
+        except asyncio.CancelledError:
+            self.stopped.append(job.jid)
+            raise
+
+
+@pytest.fixture
+async def stay() -> Stay:
+    return Stay()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,9 +16,12 @@ from aioqless import Client, Job, job
 from aioqless.redis import Connection
 from aioqless.worker import watchdog
 from aioqless.worker.parts.presence import Presence
+from tests.client.conftest import proxied_client, proxy
 from tests.client.proxy import Proxy
 from tests.conftest import Until
-from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.conftest import Idle, Lines, Stay, Work
+
+__all__ = ["proxied_client", "proxy"]  # fixtures
 
 
 @pytest.fixture
@@ -56,19 +58,6 @@ class Rival:
         self._thread.join()
 
 
-@pytest.fixture
-async def proxy(redis_url: str) -> AsyncIterator[Proxy]:
-    async with Proxy(redis_url) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-async def proxied_client(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
-    """Return a client whose connection the test can disturb."""
-    async with Client(proxy.url, namespace=namespace) as client:
-        yield client
-
-
 # Blocked loops
 
 
@@ -97,26 +86,20 @@ async def test_handler_that_blocks_the_loop_for_longer_than_its_lock_keeps_it(
 
 
 async def test_other_jobs_keep_their_locks_while_a_handler_blocks_the_loop(
-    client: Client, short: None, work: Work, until: Until, lines: Lines
+    client: Client, short: None, work: Work, until: Until, stay: Stay, lines: Lines
 ) -> None:
-    end = asyncio.Event()
-
     @job(klass="Hog")
     async def hog(job: Job[Any]) -> None:
         rival.go.set()
         time.sleep(2.6)  # noqa: ASYNC251
 
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        await end.wait()
-
     with Rival(client) as rival:
-        async with work(hog, stay) as worker:
-            await client.queue("mail").put(stay)
+        async with work(hog, stay.handler) as worker:
+            await client.queue("mail").put(stay.handler)
             await until(lambda: worker.running)
             await client.queue("mail").put(hog)
             await until(lambda: lines.of("job.completed", klass="Hog"))
-            end.set()
+            stay.end.set()
             await until(lambda: lines.of("job.completed", klass="Stay"))
         assert rival.got == []
 
@@ -221,16 +204,11 @@ async def test_locks_are_renewed_while_the_shared_connection_is_blocked(
     proxy: Proxy,
     work: Work,
     until: Until,
+    stay: Stay,
     lines: Lines,
 ) -> None:
-    end = asyncio.Event()
-
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        await end.wait()
-
-    jid = await client.queue("mail").put(stay)
-    async with work(stay, using=proxied_client) as worker:
+    jid = await client.queue("mail").put(stay.handler)
+    async with work(stay.handler, using=proxied_client) as worker:
         await until(lambda: worker.running)
         proxy.silence(proxied_client.name.encode() + b"\r\n")  # the renewer's name is longer
         with Rival(client) as rival:
@@ -240,7 +218,7 @@ async def test_locks_are_renewed_while_the_shared_connection_is_blocked(
             assert rival.got == []
         await proxy.close()
         await proxy.open()
-        end.set()
+        stay.end.set()
         await until(lambda: lines.of("job.completed", jid=jid))
 
 
@@ -251,17 +229,12 @@ async def test_renewer_reconnects_when_its_connection_breaks_or_falls_silent(
     proxy: Proxy,
     work: Work,
     until: Until,
+    stay: Stay,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("aioqless.worker.worker.LOCKS_TIMEOUT", 0.2)
-    end = asyncio.Event()
-
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        await end.wait()
-
-    jid = await client.queue("mail").put(stay)
-    async with work(stay, using=proxied_client) as worker:
+    jid = await client.queue("mail").put(stay.handler)
+    async with work(stay.handler, using=proxied_client) as worker:
         await until(lambda: worker.running)
         with Rival(client) as rival:
             rival.go.set()
@@ -272,7 +245,7 @@ async def test_renewer_reconnects_when_its_connection_breaks_or_falls_silent(
                 spoil(b".locks")
                 await until(lambda: _renewed(client, jid, held.expires + 1.5))  # noqa: B023
             assert rival.got == []
-        end.set()
+        stay.end.set()
 
 
 async def _renewed(client: Client, jid: str, until: float) -> bool:
@@ -390,25 +363,16 @@ async def test_lost_job_is_noticed_at_the_next_heartbeat_without_notifications(
     work: Work,
     until: Until,
     idle: Idle,
+    stay: Stay,
     lines: Lines,
 ) -> None:
     await client.config.set("heartbeat", 3)
-    stopped = asyncio.Event()
-
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            stopped.set()
-            raise
-
-    jid = await client.queue("mail").put(stay)
-    async with work(stay, using=proxied_client) as worker:
+    jid = await client.queue("mail").put(stay.handler)
+    async with work(stay.handler, using=proxied_client) as worker:
         await idle(worker)
         proxy.silence(b"SUBSCRIBE")
         await client.jobs.cancel(jid)
-        await until(stopped.is_set)
+        await until(lambda: stay.stopped == [jid])
 
 
 async def test_silent_subscription_is_renewed(

@@ -12,32 +12,9 @@ import pytest
 from aioqless import Client, Job, job
 from tests.client.proxy import Proxy
 from tests.conftest import Until
-from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.conftest import Idle, Lines, Stay, Work
 
 SOON = 15.0  # seconds; the next heartbeat is 20 away
-
-
-class Stay:
-    """A handler that runs until it is released or stopped, and how it ended."""
-
-    def __init__(self) -> None:
-        self.began: list[Job[Any]] = []
-        self.stopped: list[str] = []
-        self.end = asyncio.Event()
-        self.handler = job(klass="Stay")(self._stay)
-
-    async def _stay(self, job: Job[Any]) -> None:
-        self.began.append(job)
-        try:
-            await self.end.wait()
-        except asyncio.CancelledError:
-            self.stopped.append(job.jid)
-            raise
-
-
-@pytest.fixture
-async def stay() -> Stay:
-    return Stay()
 
 
 async def expire_lock(client: Client, jid: str) -> None:
@@ -240,33 +217,6 @@ async def test_handler_that_returns_after_its_lock_was_lost_stores_nothing(
         await until(lambda: lines.of("job.lock_lost", jid=jid))
         held = await client.jobs.get(jid)
         assert held and held.worker == "rival" and held.state == "running"
-
-
-async def test_canceled_job_stops_its_handler(
-    client: Client, work: Work, until: Until, stay: Stay, lines: Lines
-) -> None:
-    jid = await client.queue("mail").put(stay.handler)
-    async with work(stay.handler) as worker:
-        await until(lambda: stay.began)
-        assert await client.jobs.cancel(jid) == [jid]
-        await until(lambda: stay.stopped == [jid])
-        await until(lambda: not worker.running)
-    assert await client.jobs.get(jid) is None
-    assert lines.of("job.lock_lost", jid=jid)
-
-
-async def test_operator_timeout_stops_the_handler_and_puts_the_job_first(
-    client: Client, work: Work, until: Until, stay: Stay
-) -> None:
-    jid = await client.queue("mail").put(stay.handler)
-    await client.queue("mail").put(stay.handler, jid="another")
-    async with work(stay.handler, concurrency=1, name="w1"):
-        await until(lambda: stay.began)
-        await client.jobs.unlock(jid)
-        await until(lambda: stay.stopped == [jid])
-        await until(lambda: len(stay.began) == 2)
-        assert stay.began[1].jid == jid and stay.began[1].fence > stay.began[0].fence
-        stay.end.set()
 
 
 async def test_job_popped_again_by_the_worker_that_lost_it_waits_for_its_former_run(

@@ -94,31 +94,6 @@ async def test_put_by_another_qless_client_wakes_the_worker(
         await until(lambda: ran == ["from-ruby"], SOON)
 
 
-async def test_completed_dependency_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.queue("elsewhere").put(note, jid="first")
-    await client.queue("mail").put(note, jid="second", depends=["first"])
-    (first,) = await client.queue("elsewhere").pop()
-    async with work(note) as worker:
-        await idle(worker)
-        await first.complete()
-        await until(lambda: ran == ["second"], SOON)
-
-
-async def test_removed_dependency_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.queue("elsewhere").put(note, jid="first")
-    await client.queue("mail").put(note, jid="second", depends=["first"])
-    second = await client.jobs.get("second")
-    assert second
-    async with work(note) as worker:
-        await idle(worker)
-        await second.undepend()
-        await until(lambda: ran == ["second"], SOON)
-
-
 async def test_delayed_job_starts_on_time(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
@@ -181,20 +156,6 @@ async def test_malformed_messages_do_not_stop_the_worker(
         await client.queue("mail").put(note, jid="a")
         await until(lambda: ran == ["a"], SOON)
         assert worker.healthy
-
-
-async def test_slot_freed_by_another_worker_in_a_limited_queue_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.config.set("mail-max-concurrency", 1)
-    for jid in "abc":
-        await client.queue("mail").put(note, jid=jid)
-    (running,) = await client.queue("mail").pop(worker="another")
-    async with work(note) as worker:
-        await idle(worker)
-        assert ran == []
-        await running.complete()
-        await until(lambda: ran == ["b", "c"], SOON)  # and its own free one as well
 
 
 async def test_worker_pops_again_immediately_after_a_successful_pop(

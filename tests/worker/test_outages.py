@@ -17,6 +17,7 @@ from aioqless.worker.context import Outage
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import BUSY, Lines, Work
+from tests.worker.states import state_of
 
 
 @pytest.fixture
@@ -33,11 +34,6 @@ async def restarted(server: OwnServer) -> None:
 def is_problem(line: dict[str, Any]) -> bool:
     """Return whether a line is a warning or error that a busy machine does not cause."""
     return line["level"] in ("error", "warning") and line["event"] not in BUSY
-
-
-async def state_of(client: Client, jid: str) -> str | None:
-    found = await client.jobs.get(jid)
-    return found.state if found else None
 
 
 async def test_jobs_that_run_during_a_restart_of_redis_complete_once(

@@ -1,7 +1,6 @@
 """Recurring jobs with cron expressions, put by workers."""
 
 import time
-from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -12,6 +11,21 @@ from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 
 A_SECOND = "* * * * * *"
+
+
+async def recur(
+    client: Client, klass: str, *, jid: str, expression: str = A_SECOND, timezone: str = "UTC"
+) -> None:
+    """Store a template that was due long ago, past the client, which refuses wrong schedules."""
+    await client.internals.store.recur_cron(
+        jid=jid,
+        expression=expression,
+        timezone=timezone,
+        queue="mail",
+        klass=klass,
+        data="null",
+        next=5,
+    )
 
 
 async def test_idle_worker_runs_a_cron_job_on_time(
@@ -39,16 +53,9 @@ async def test_recurring_job_with_an_unreadable_schedule_is_logged_once_and_stop
     @job
     async def good(job: Job) -> None: ...
 
-    given: dict[str, Any] = {"queue": "mail", "klass": good.klass, "data": "null", "next": 5}
-    await client.internals.store.recur_cron(
-        jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given
-    )
-    await client.internals.store.recur_cron(
-        jid="old", expression="garbage", timezone="UTC", **given
-    )
-    await client.internals.store.recur_cron(
-        jid="good", expression=A_SECOND, timezone="UTC", **given
-    )
+    await recur(client, good.klass, jid="martian", timezone="Mars/Olympus")
+    await recur(client, good.klass, jid="old", expression="garbage")
+    await recur(client, good.klass, jid="good")
     async with work(good):
         await until(lambda: len(lines.of("job.completed")) >= 2)
     told = {line["recurring"]: line["why"] for line in lines.of("recurring.refused")}
@@ -63,15 +70,7 @@ async def test_worker_without_scheduler_puts_no_instances(
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.internals.store.recur_cron(
-        jid="r",
-        expression=A_SECOND,
-        timezone="UTC",
-        queue="mail",
-        klass=tick.klass,
-        data="null",
-        next=5,
-    )
+    await recur(client, tick.klass, jid="r")
     async with work(tick, scheduler=False) as worker:
         await idle(worker)
         assert (await client.redis.pubsub_numsub(f"{client.namespace}:x:ticks-changed"))[0][1] == 0
@@ -93,15 +92,7 @@ async def test_tick_waits_while_redis_is_full(
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.internals.store.recur_cron(
-        jid="r",
-        expression=A_SECOND,
-        timezone="UTC",
-        queue="mail",
-        klass=tick.klass,
-        data="null",
-        next=5,
-    )
+    await recur(client, tick.klass, jid="r")
     try:
         await redis.config_set("maxmemory", 1)
         async with work(tick):

@@ -13,17 +13,13 @@ from aioqless import Client, Job, NewJob, Settings, Worker, job
 from aioqless.store import ScriptStore
 from aioqless.worker.parts.listener import Listener
 from tests.conftest import Until
-from tests.worker.conftest import Lines, Work
+from tests.worker.conftest import Lines, Stay, Work
+from tests.worker.states import state_of
 
 
 @pytest.fixture
 def began() -> list[str]:
     return []
-
-
-async def state_of(client: Client, jid: str) -> str | None:
-    found = await client.jobs.get(jid)
-    return found.state if found else None
 
 
 async def test_jobs_that_finish_in_time_complete_and_no_more_are_started(
@@ -176,17 +172,12 @@ async def test_job_that_waits_for_a_thread_is_released_unstarted(
 
 
 async def test_stop_without_time_for_a_shutdown_releases_immediately(
-    client: Client, work: Work, until: Until, began: list[str]
+    client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        began.append(job.jid)
-        await asyncio.Event().wait()
-
-    await client.queue("mail").put(stay, jid="a")
+    await client.queue("mail").put(stay.handler, jid="a")
     before = time.monotonic()
-    async with work(stay, shutdown_timeout=30) as worker:
-        await until(lambda: began)
+    async with work(stay.handler, shutdown_timeout=30) as worker:
+        await until(lambda: stay.began)
         worker.stop_at_once()
     assert time.monotonic() - before < 20 and await state_of(client, "a") == "waiting"
 
@@ -271,20 +262,15 @@ async def test_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task(
 
 
 async def test_cancellation_of_the_host_releases_running_jobs(
-    client: Client, work: Work, until: Until, began: list[str]
+    client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        began.append(job.jid)
-        await asyncio.Event().wait()
-
     async def host() -> None:
-        async with work(stay, shutdown_timeout=30):
+        async with work(stay.handler, shutdown_timeout=30):
             await asyncio.Event().wait()
 
-    await client.queue("mail").put(stay, jid="a")
+    await client.queue("mail").put(stay.handler, jid="a")
     task = asyncio.create_task(host())
-    await until(lambda: began)
+    await until(lambda: stay.began)
     task.cancel()  # drains
     await asyncio.sleep(0.01)
     task.cancel()  # can't wait any longer
@@ -294,16 +280,12 @@ async def test_cancellation_of_the_host_releases_running_jobs(
 
 
 async def test_worker_run_can_be_canceled(
-    client: Client, until: Until, lines: Lines, began: list[str]
+    client: Client, until: Until, lines: Lines, stay: Stay
 ) -> None:
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        began.append(job.jid)
-        await asyncio.Event().wait()
-
-    await client.queue("mail").put(stay, jid="a")
-    task = asyncio.create_task(Worker(client, stay, settings=Settings(queues=("mail",))).run())
-    await until(lambda: began)
+    await client.queue("mail").put(stay.handler, jid="a")
+    settings = Settings(queues=("mail",))
+    task = asyncio.create_task(Worker(client, stay.handler, settings=settings).run())
+    await until(lambda: stay.began)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -340,9 +322,3 @@ async def test_two_workers_of_one_client_stop_independently(
             await until(lambda: not other.healthy)
         await client.queue("mail").put(greet, jid="a")
         await until(lambda: began == ["a"])
-
-
-async def test_exception_of_the_host_propagates(client: Client, work: Work) -> None:
-    with pytest.raises(LookupError):
-        async with work():
-            raise LookupError

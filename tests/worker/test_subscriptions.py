@@ -222,6 +222,3 @@ async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_res
         assert not worker.running
         worker.resume()
         await until(lambda: list(stage.running) == ["mail-new0"])
-
-
-# Patterns

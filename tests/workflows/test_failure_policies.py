@@ -100,23 +100,6 @@ async def test_dependents_can_be_canceled_transitively(client: Client, work: Wor
     assert await client.check() == []
 
 
-async def test_each_dependent_has_its_own_policy(client: Client) -> None:
-    steps = group(
-        new("held"),
-        new("failing", if_dependency_fails="fail"),
-        new("cancelled", if_dependency_fails="cancel"),
-        new("asks", if_dependency_fails="hold"),
-    )
-    await client.queue("mail").put_flow(chain(ROOT, steps))
-    await fail_root(client)
-    assert await states(client, "held", "failing", "cancelled", "asks") == [
-        "depends",
-        "failed",
-        None,
-        "depends",
-    ]
-
-
 async def test_put_and_put_many_accept_a_policy(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put(ROOT)

@@ -24,7 +24,12 @@ from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
-from tests.contrib.dashboard.test_access import USERS, client_of, log_in, token  # type: ignore[attr-defined]
+from tests.contrib.dashboard.test_access import (  # type: ignore[attr-defined]
+    USERS,
+    client_of,
+    log_in,
+    token,
+)
 from tests.server import OwnServer
 
 pytestmark = pytest.mark.long

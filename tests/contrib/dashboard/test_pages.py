@@ -170,16 +170,6 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str, client: Clien
             assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
 
 
-async def test_queue_links_to_its_failures(http: httpx.AsyncClient, client: Client) -> None:
-    await client.queue("mail").put("Greet", {})
-    for job in await client.queue("mail").pop():
-        await job.fail("no", group="mail-ValueError")
-    assert re.search(
-        r'href="/failures\?q=mail">failed <span class="bad">~1<',
-        (await http.get("/queue?name=mail")).text,
-    )
-
-
 async def test_tenants_of_a_queue_are_a_tab(http: httpx.AsyncClient, client: Client) -> None:
     assert "No tenants with jobs" in (await http.get("/queue?name=mail&tab=tenants")).text
     await client.queue("mail").put("Greet", fair=Fair(Key("acme")))

@@ -14,7 +14,6 @@ from aioqless import Client, Job, NewJob, Unique, Worker, job
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.http import Token, Tokens, create_api
 from aioqless.contrib.http.api import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS_OF_TOKEN
-from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.http.uvicorn_server import TimedProtocol
 from aioqless.contrib.http_api import job_router
 from aioqless.contrib.partitions import PartitionedClient
@@ -444,21 +443,14 @@ async def test_parameter_of_any_type_takes_any_json(client: Client, kind: Any) -
     assert "Any JSON." in described
 
 
-async def test_malformed_bodies_are_refused(client: Client, shop: Program) -> None:
+async def test_data_that_no_handler_takes_is_refused(client: Client, shop: Program) -> None:
     for content, status in (
-        (b"{", 400), (b"\xff", 400), (b'{"name": NaN}', 400), (b'{"name": 1e999}', 400),
-        (b'{"name": "\\ud800"}', 400), (b"[" * 100_000, 400), (b" " * (MAX_BODY + 1), 413),
-        (b"[" * 100_000 + b"]" * 100_000, 400), (b"", 422),
+        (b'{"name": 1e999}', 400), (b"[" * 100_000 + b"]" * 100_000, 400), (b"", 422),
         (b'{"name": 12345678901234567890123456789012345678901234567890}', 422),
     ):  # fmt: skip
         headers = {"Content-Type": "application/json"}
         answer = await shop.post("/klasses/shop.greet", content=content, headers=headers)
         assert answer.status_code == status, (content[:50], answer.text)
-    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
-        answer = await shop.post(
-            "/klasses/shop.greet", content=b"{}", headers={"Content-Type": kind}
-        )
-        assert refusal(answer) == (415, "type")
     assert await client.queues() == []
 
 

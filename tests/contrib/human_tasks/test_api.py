@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from starlette.types import ASGIApp
 
 from aioqless import Client
 from aioqless.contrib.http import Identity, create_api
-from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import task_router
 from tests.conftest import Until
@@ -230,23 +228,6 @@ async def test_malformed_body_is_refused(
     ]
 
 
-async def test_invalid_too_large_or_too_deep_json_is_refused(client: Client, ada: Browser) -> None:
-    await put(client, "a")
-    task = json.dumps(held(await ada.reserve()))[:-1]
-    headers = {"X-Token": ada.token, "X-Tab": "1", "Content-Type": "application/json"}
-    for content, status in (
-        (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (b'{"limit":NaN}', 400),
-        (b" " * (MAX_BODY + 1), 413),
-        (f'{task},"answer":"{"x" * (1 << 20)}"}}'.encode(), 422),
-        (f'{task},"answer":{"[" * 100_000}{"]" * 100_000}}}'.encode(), 400),
-    ):  # fmt: skip
-        path = "finish" if b"answer" in content else "reservation"
-        assert (
-            await ada.http.post(f"/tasks/review/{path}", content=content, headers=headers)
-        ).status_code == status, content[:50]
-    assert (await ada.ask("reservation")).json()["task"]
-
-
 async def test_invalid_tab_or_key_is_refused(ada: Browser) -> None:
     assert (await ada.do("reservation", "a b")).status_code == 400
     assert (await ada.do("reservation", "1", "x" * 256)).status_code == 400
@@ -262,26 +243,6 @@ async def test_invalid_names_of_people_are_refused(tasks: TaskQueue, name: str) 
     assert (await browser.do("reservation")).status_code == 400
     browser.http.headers["Authorization"] = "Bearer of the application"
     assert (await browser.do("reservation")).status_code == 400
-
-
-async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> None:
-    for path in ("/nothing", "/tasks/none", "/tasks/review/none"):
-        answer = await ada.http.get(path)
-        assert answer.status_code == 404 and answer.json()["message"]
-    assert (await ada.ask("status", jid="none")).json() == {"what": "gone", "by": None}
-    assert (await ada.do("finish", jid="none", fence=1, answer=1)).status_code == 404
-    assert (await ada.http.put("/session")).status_code == 405
-
-
-async def test_outage_is_reported(redis_url: str, own_server: Any) -> None:
-    async with Client(own_server.url) as client:
-        browser = Browser(
-            create_api(task_router({"review": TaskQueue(client, "review")}), identify=KNOWN), "Ada"
-        )
-        await browser.sign_in()
-        own_server.kill()
-        answer = await browser.do("reservation")
-        assert (answer.status_code, answer.json()["code"]) == (503, "redis")
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "é"])

@@ -459,12 +459,6 @@ async def test_one_partition_has_the_keys_of_an_ordinary_client(
     }
 
 
-@pytest.mark.parametrize("partitions", [0, -1, 100_000])
-def test_number_out_of_range_is_refused(redis_url: str, partitions: int) -> None:
-    with pytest.raises(ValueError, match="partitions must be from 1 to 1,024"):
-        PartitionedClient(redis_url, partitions=partitions)
-
-
 def test_number_comes_from_the_environment(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="say the number of partitions: partitions=48, or AIO"):
         PartitionedClient(redis_url)
@@ -478,11 +472,6 @@ def test_number_comes_from_the_environment(redis_url: str, monkeypatch: pytest.M
 def test_sentinels_are_refused() -> None:
     with pytest.raises(ValueError, match="names one master behind sentinels, which 48 partitions"):
         PartitionedClient("redis+sentinel://a,b/mymaster", partitions=48)
-
-
-def test_namespace_with_braces_is_refused(redis_url: str) -> None:
-    with pytest.raises(ValueError, match="must have no braces"):
-        PartitionedClient(redis_url, namespace="a{b}c", partitions=1)
 
 
 async def test_partitions_share_one_connection(

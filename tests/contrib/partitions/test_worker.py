@@ -90,21 +90,6 @@ async def test_retries_failures_workflows_and_next_queues_end_as_they_should(
     assert sum((await client.jobs.failed_counts()).values()) + order.count("twice") == 3
 
 
-async def test_result_fills_the_parameter_of_a_later_step(client: PartitionedClient) -> None:
-    @job(klass="Load", result_ttl=60)
-    async def load(job: Job[Any], n: int) -> int:
-        return n
-
-    @job(klass="Double", result_ttl=60)
-    async def double(job: Job[Any], n: int) -> int:
-        return 2 * n
-
-    first = load.data(n=7)
-    put = await client.put_flow(chain(first, double.data(n=first.result)), queue="mail")
-    await run_all(client, load, double)
-    assert await client.jobs.result(put.last[0]) == 14
-
-
 async def test_idle_worker_is_woken_by_a_put_into_any_partition(
     client: PartitionedClient, until: Until
 ) -> None:
@@ -119,22 +104,6 @@ async def test_idle_worker_is_woken_by_a_put_into_any_partition(
         for partition in range(min(client.count, 8)):
             await client.put(greet, queue="mail", jid=jid_in(client, partition))
         await until(lambda: len(ran) == min(client.count, 8))
-
-
-async def test_no_more_jobs_run_at_once_than_there_are_slots(client: PartitionedClient) -> None:
-    most = now = 0
-
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        nonlocal most, now
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0.02)
-        now -= 1
-
-    await client.put_many([NewJob(stay) for _ in range(150)], queue="mail")
-    await run_all(client, stay, concurrency=7)
-    assert most == 7
 
 
 async def test_limit_of_a_queue_counts_the_jobs_of_all_partitions(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeAlias
 
 import msgspec
 import pytest
@@ -15,7 +15,7 @@ from sentry_sdk.integrations.logging import LoggingIntegration
 from sentry_sdk.integrations.threading import ThreadingIntegration
 from sentry_sdk.transport import Transport
 
-from aioqless import Client, Fail, Job, Retry, job
+from aioqless import Client, Fail, Job, NewJob, Retry, job
 from aioqless.contrib.telemetry import sentry
 from aioqless.handlers import Handler
 from tests.conftest import Until
@@ -34,6 +34,9 @@ class KeepingTransport(Transport):
         self.sent += envelope.serialize()
         if (event := envelope.get_event()) is not None:
             self.events.append(dict(event))
+
+
+RunFailing: TypeAlias = Callable[..., Awaitable[KeepingTransport]]
 
 
 @pytest.fixture
@@ -72,6 +75,30 @@ def sentry_of() -> Iterator[Callable[..., KeepingTransport]]:
     sentry_sdk.init(default_integrations=False)
 
 
+@pytest.fixture
+def run_failing(
+    client: Client,
+    work: Work,
+    lines: Lines,
+    until: Until,
+    sentry_of: Callable[..., KeepingTransport],
+) -> RunFailing:
+    """Run jobs one by one until each has failed; return what Sentry would get.
+
+    The options are those of Sentry: `await run_failing(handler, new, traces_sample_rate=1.0)`.
+    """
+
+    async def run(handler: Handler, *jobs: NewJob, **options: Any) -> KeepingTransport:
+        transport = sentry_of(**options)
+        async with work(handler, sentry.report):
+            for count, new in enumerate(jobs, 1):
+                await client.queue("mail").put(new)
+                await until(lambda: len(lines.of("job.failed")) == count)  # noqa: B023
+        return transport
+
+    return run
+
+
 @job(klass="Charge")
 def charge(job: Job[Any], error: str) -> None:
     raise {
@@ -104,6 +131,7 @@ async def test_retry_and_fail_of_a_handler_are_not_reported(
 
 
 CARD, NAME, AMOUNT = "4111-1111-1111-1111", 'Zoë "Z" Quartz', 987_654_321
+MAIL = "ada@example.com"  # not beside a handler, whose source is sent
 
 
 class Purchase(msgspec.Struct):
@@ -138,18 +166,9 @@ def in_a_thread(job: Job[Any], card: str, name: str, amount: int) -> None:
 
 
 @pytest.mark.parametrize("handler", [on_the_loop, in_a_thread])
-async def test_data_of_a_job_is_not_sent(
-    handler: Handler,
-    client: Client,
-    work: Work,
-    lines: Lines,
-    sentry_of: Callable[..., KeepingTransport],
-    until: Until,
-) -> None:
-    transport = sentry_of(traces_sample_rate=1.0)
-    async with work(handler, sentry.report):
-        await client.queue("mail").put(handler.data(card=CARD, name=NAME, amount=AMOUNT), jid="a")
-        await until(lambda: lines.of("job.failed"))
+async def test_data_of_a_job_is_not_sent(handler: Handler, run_failing: RunFailing) -> None:
+    new = handler.data(card=CARD, name=NAME, amount=AMOUNT)
+    transport = await run_failing(handler, new, traces_sample_rate=1.0)
     logged, raised = (event for event in transport.events if event.get("type") != "transaction")
     assert (
         logged["threads"]["values"][0]["stacktrace"]["frames"]
@@ -186,92 +205,50 @@ async def annotate(job: Job[Any], card: str, name: str, mail: str) -> None:
     raise ValueError("wrong")
 
 
-async def test_data_that_a_handler_gives_to_sentry_is_not_sent(
-    client: Client,
-    work: Work,
-    lines: Lines,
-    sentry_of: Callable[..., KeepingTransport],
-    until: Until,
-) -> None:
-    transport = sentry_of(traces_sample_rate=1.0)
-    mail = "ada@example.com"
-    async with work(annotate, sentry.report):
-        data = annotate.data(card=CARD, name=NAME, mail=mail)
-        await client.queue("mail").put(data, jid="a", tags=["vip"])
-        await until(lambda: lines.of("job.failed"))
+async def test_data_that_a_handler_gives_to_sentry_is_not_sent(run_failing: RunFailing) -> None:
+    new = annotate.data(card=CARD, name=NAME, mail=MAIL).with_options(jid="a", tags=["vip"])
+    transport = await run_failing(annotate, new, traces_sample_rate=1.0)
     (event,) = transport.events
     assert b'"type":"transaction"' in transport.sent and b'"spans":[{' in transport.sent
     assert event["contexts"]["job"]["jid"] == "a" and event["contexts"]["job"]["tags"] == ["vip"]
     assert event["tags"]["aioqless.klass"] == "Annotate"
     assert event["transaction"] == "charge [Filtered]"  # as the handler named it
-    for secret in (CARD, NAME, "Quartz", mail):
+    for secret in (CARD, NAME, "Quartz", MAIL):
         assert secret.encode() not in transport.sent
 
 
-async def test_job_is_named_though_its_data_has_the_same_values(
-    client: Client,
-    work: Work,
-    lines: Lines,
-    sentry_of: Callable[..., KeepingTransport],
-    until: Until,
-) -> None:
-    transport = sentry_of()
-    async with work(charge, sentry.report):
-        data = {"error": "bug", "of": ["mail", "Charge", "jid-of-a-job"]}
-        await client.queue("mail").put("Charge", data, jid="jid-of-a-job")
-        await until(lambda: lines.of("job.failed"))
+async def test_job_is_named_though_its_data_has_the_same_values(run_failing: RunFailing) -> None:
+    data = {"error": "bug", "of": ["mail", "Charge", "jid-of-a-job"]}
+    transport = await run_failing(charge, NewJob("Charge", data, jid="jid-of-a-job"))
     (event,) = transport.events
     assert event["contexts"]["job"]["jid"] == "jid-of-a-job" and event["transaction"] == "Charge"
     assert event["tags"]["aioqless.queue"] == "mail"
 
 
-async def test_texts_beside_data_of_many_values_are_not_sent(
-    client: Client,
-    work: Work,
-    lines: Lines,
-    sentry_of: Callable[..., KeepingTransport],
-    until: Until,
-) -> None:
+async def test_texts_beside_data_of_many_values_are_not_sent(run_failing: RunFailing) -> None:
     @job(klass="Broadcast")
     async def broadcast(job: Job[Any], tokens: list[str]) -> None:
         sentry_sdk.add_breadcrumb(message=f"the last one is {tokens[-1]}")
         raise ValueError(tokens[0])
 
-    transport = sentry_of()
-    async with work(broadcast, sentry.report):
-        data = broadcast.data(tokens=[f"token-{number}" for number in range(2000)])
-        await client.queue("mail").put(data)
-        await until(lambda: lines.of("job.failed"))
+    new = broadcast.data(tokens=[f"token-{number}" for number in range(2000)])
+    transport = await run_failing(broadcast, new)
     (event,) = transport.events
     assert event["exception"]["values"][0]["value"] == "[Filtered]"
     assert event["exception"]["values"][0]["type"] == "ValueError"
     assert b"token-0" not in transport.sent and b"token-1999" not in transport.sent
 
 
-async def test_data_refused_by_a_handler_is_not_sent(
-    client: Client,
-    work: Work,
-    lines: Lines,
-    sentry_of: Callable[..., KeepingTransport],
-    until: Until,
-) -> None:
-    transport = sentry_of()
-    async with work(on_the_loop, sentry.report):
-        await client.queue("mail").put("OnTheLoop", {"card": [CARD], "name": NAME, "amount": CARD})
-        await until(lambda: lines.of("job.failed"))
+async def test_data_refused_by_a_handler_is_not_sent(run_failing: RunFailing) -> None:
+    wrong = NewJob("OnTheLoop", {"card": [CARD], "name": NAME, "amount": CARD})
+    transport = await run_failing(on_the_loop, wrong)
     assert [each["type"] for event in transport.events for each in event["exception"]["values"]][
         -1
     ] == "InvalidData"
     assert CARD.encode() not in transport.sent and b"Quartz" not in transport.sent
 
 
-async def test_event_that_cannot_be_filtered_is_not_sent(
-    client: Client,
-    work: Work,
-    lines: Lines,
-    sentry_of: Callable[..., KeepingTransport],
-    until: Until,
-) -> None:
+async def test_event_that_cannot_be_filtered_is_not_sent(run_failing: RunFailing) -> None:
     class Hostile:
         def __repr__(self) -> str:
             raise RuntimeError(CARD)
@@ -281,30 +258,20 @@ async def test_event_that_cannot_be_filtered_is_not_sent(
         sentry_sdk.add_breadcrumb(message=card, data={"what": Hostile()})
         raise ValueError("wrong")
 
-    transport = sentry_of()
-    async with work(hostile, sentry.report):
-        await client.queue("mail").put(hostile.data(card=CARD))
-        await until(lambda: lines.of("job.failed"))
+    transport = await run_failing(hostile, hostile.data(card=CARD))
     assert transport.events == []
 
 
 @pytest.mark.parametrize("of_tasks", [[], [AsyncioIntegration()]], ids=["alone", "asyncio"])
 async def test_data_in_the_log_of_an_earlier_job_is_not_sent_with_the_error_of_another(
-    client: Client,
-    work: Work,
-    lines: Lines,
-    sentry_of: Callable[..., KeepingTransport],
-    until: Until,
-    of_tasks: list[AsyncioIntegration],
+    run_failing: RunFailing, of_tasks: list[AsyncioIntegration]
 ) -> None:
     @job(klass="Named")
     async def named(job: Job[Any], card: str) -> None:
         raise ValueError(f"wrong card {card}")
 
-    transport = sentry_of(integrations=[LoggingIntegration(level=logging.DEBUG), *of_tasks])
-    async with work(named, sentry.report):
-        for number, card in enumerate((CARD, "none", "none")):
-            await client.queue("mail").put(named.data(card=card))
-            await until(lambda count=number + 1: len(lines.of("job.failed")) == count)
+    jobs = [named.data(card=card) for card in (CARD, "none", "none")]
+    integrations = [LoggingIntegration(level=logging.DEBUG), *of_tasks]
+    transport = await run_failing(named, *jobs, integrations=integrations)
     assert len(transport.events) == 3
     assert CARD.encode() not in transport.sent
