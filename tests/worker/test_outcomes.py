@@ -89,6 +89,44 @@ async def test_next_moves_the_job_to_another_queue_with_the_same_jid(
     assert lines.of("job.advanced", jid=jid, queue="mail", to="billing", state="waiting")
 
 
+async def test_next_can_have_a_delay_or_dependencies(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Order")
+    async def order(job: Job[Any]) -> Next:
+        return (
+            Next("billing", delay=600)
+            if job.jid == "later"
+            else Next("billing", depends=("other",))
+        )
+
+    await client.queue("elsewhere").put("Other", jid="other")
+    await client.queue("mail").put(order, jid="later")
+    await client.queue("mail").put(order, jid="held")
+    async with work(order):
+        await after(client, until, "later", "scheduled")
+        held = await after(client, until, "held", "depends")
+    assert held.dependencies == ["other"]
+
+
+async def test_retry_runs_the_job_again_and_uses_a_retry(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    remaining = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        remaining.append(job.remaining)
+        if len(remaining) < 3:
+            raise Retry("come back", delay=0, group="busy")
+
+    jid = await client.queue("mail").put(greet, retries=2)
+    async with work(greet):
+        await after(client, until, jid, "complete")
+    assert remaining == [2, 1, 0]
+    assert [line["remaining"] for line in lines.of("job.retried", jid=jid)] == [1, 0]
+
+
 # Outcomes set by the handler itself
 
 
