@@ -205,23 +205,26 @@ async def _wait_for_all_workers(stage: Stage, folder: Path) -> list[str]:
 
 
 async def drain(client: Client, patience: float) -> list[str]:
-    """Wait until no job waits or runs; returns what is left after the timeout.
+    """Wait until no job waits or runs, and no note is due; returns what is left after the timeout.
 
     A job with dependencies is unblocked in the same step that ends the last of them. If a
-    dependency has failed, its dependents stay.
+    dependency has failed, its dependents stay. What a failure puts is noted: a tick does it if its
+    client was killed, or refused by a full disk.
     """
     left: list[str] = []
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         try:
+            notes = await client.redis.zcount(f"{client.namespace}:x:agenda", "-inf", time.time())
             queues = await client.queues()
         except (RedisError, AioqlessError):
-            queues = [QueueOverview(name="?", waiting=1)]
+            notes, queues = 0, [QueueOverview(name="?", waiting=1)]
         left = [
             f"{queue.name}: {queue}"
             for queue in queues
             if any(getattr(queue, state) for state in STATES)
         ]
+        left += [f"{notes} notes are due"] * bool(notes)
         if not left:
             break
         await asyncio.sleep(0.2)

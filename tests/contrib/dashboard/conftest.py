@@ -21,6 +21,7 @@ from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.http import Identify, Identity, Role, Tokens
 from tests.contrib.dashboard import jobs
 
+BUSY = 120_000.0  # milliseconds for a browser to answer on a busy machine
 QUEUES = ("billing", "ledger", "mail", "pictures", "stock", "reports")
 TOKEN = "what was printed when the dashboard started"
 OPEN = Tokens.at_startup(TOKEN)
@@ -135,7 +136,7 @@ def devtools(chromium_program: str, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 async def browser(devtools: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.connect_over_cdp(devtools)
+        browser = await playwright.chromium.connect_over_cdp(devtools, timeout=BUSY)
         yield browser
         await browser.close()
 
