@@ -22,5 +22,6 @@ end
 local by = {worker = worker, version = version, takes_bulks = together}
 local queues = rotation.read_queues(each)
 local jids = take(queues, by, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
+if order ~= 'waiting' or not jids[1] then notes.find_stored(now) end
 stats.flush()
 return job_row.remember(jids)

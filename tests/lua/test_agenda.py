@@ -126,3 +126,15 @@ async def test_pop_that_finds_too_few_jobs_looks_for_what_is_noted(story: Story)
     await story.send_and_be_killed(call)
     assert await story.pop(4, queue="elsewhere") == []
     assert await state(story, jid) == wanted
+
+
+@pytest.mark.parametrize("order", ["ordered", "rotation", "waiting"])
+async def test_idle_worker_looks_for_what_is_noted(story: Story, order: str) -> None:
+    call, jid, wanted = await policy(story)
+    await story.send_and_be_killed(call)
+    assert await story.store.ready(queues=["elsewhere"], now=4) == "0"
+    await story.store.pop_many(
+        worker="ann", count=1, now=4, order=order, batch=[{"queue": "elsewhere"}]
+    )
+    assert await state(story, jid) == wanted
+    assert not await story.noted()
