@@ -25,8 +25,7 @@ function pop.take(queue, by, count, now, prefers_waiting)
   local found, limited, takes_turns = {jobs = jobs, moved = {}}, false, false
   -- Jobs beyond `count`, which need no slots: a bulk takes one.
   local along, full, more = 0, false, false
-  local ahead = prefers_waiting and count > 0
-    and redis.call('ZPOPMAX', keys.waiting(queue), count) or {}
+  local ahead = prefers_waiting and pop.take_waiting(queue, count) or {}
   local enough = ahead[1] ~= nil
   if not enough then
     pop.register_worker(by, now)
@@ -39,10 +38,7 @@ function pop.take(queue, by, count, now, prefers_waiting)
     if wanted > 0 and not enough and pop.prepare(queue, now, wanted, found.moved) then
       prepared = true
     end
-    local top = ahead
-    if not top[1] and wanted > 0 then
-      top = redis.call('ZPOPMAX', keys.waiting(queue), wanted)
-    end
+    local top = ahead[1] and ahead or pop.take_waiting(queue, wanted)
     found.top = top
     for i = 1, #top, 2 do
       local job = top[i] and job_row.read(top[i])
@@ -77,6 +73,11 @@ function pop.take(queue, by, count, now, prefers_waiting)
     pop.note_due(queue, first)
   end
   return #jobs == 0 and jobs or pop.lock(queue, jobs, by, now)
+end
+
+-- The first waiting jobs, and the score of each.
+function pop.take_waiting(queue, count)
+  return count > 0 and redis.call('ZPOPMAX', keys.waiting(queue), count) or {}
 end
 
 -- Take away the jobs whose lock has expired. Return whether there may be more.
