@@ -1,6 +1,6 @@
 -- agenda: do what changes have noted for other jobs.
 --
--- Clients send it when a reply says that there is something; ticks do the rest.
+-- Clients send it when a reply says that there is something; idle workers and ticks do the rest.
 --
 -- @arg     now      time
 -- @flags   allow-oom

@@ -167,7 +167,7 @@ def _written_out(blocks: Iterable[Block]) -> Iterator[Line]:
         yield from ((text, (file, number)) for number, text in block.written_out)
 
 
-_TAIL_NAMES = {"request_line", "request_number", "found", "answer"}  # around the body
+_TAIL_NAMES = {"request_line", "request_number", "found", "answer"}  # variables of each script
 
 _BODY = "body"  # stands for the body of a command
 
@@ -186,7 +186,7 @@ def _definitions_on_demand(deferred: dict[Block, list[Block]]) -> Iterator[Line]
         return
     by_length: dict[int, list[Block]] = {}
     for function in deferred:
-        by_length.setdefault(len(_in_lib(function)), []).append(function)
+        by_length.setdefault(len(_name_in_lib(function)), []).append(function)
     yield "lib = {}", None
     yield "setmetatable(lib, {__index = function(_, name)", None
     yield "local length = #name", None
@@ -194,14 +194,17 @@ def _definitions_on_demand(deferred: dict[Block, list[Block]]) -> Iterator[Line]
         yield f"{'if' if length == min(by_length) else 'elseif'} length == {length} then", None
         for function in functions:
             first = function is functions[0]
-            yield f"{'if' if first else 'elseif'} name == {_quoted(_in_lib(function))} then", None
+            yield (
+                f"{'if' if first else 'elseif'} name == {_quoted(_name_in_lib(function))} then",
+                None,
+            )
             yield from _written_out(deferred[function])
         yield "end", None
     yield from ((text, None) for text in _ON_DEMAND)
 
 
-def _in_lib(function: Block) -> str:
-    """Return the name of a function in the table of those that are defined when needed."""
+def _name_in_lib(function: Block) -> str:
+    """Return the name under which the table `lib` has a function."""
     return f"{function.lib}__{function.name}"
 
 

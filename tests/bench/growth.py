@@ -17,7 +17,7 @@ from tests.bench.instructions import DATA, Arguments, Called, Counted
 
 TURNS = 20
 MANY = 1_000  # jobs of a call
-Row: TypeAlias = dict[str, int]  # instructions by what was done
+Row: TypeAlias = dict[str, int]  # the instructions of each step
 
 
 def put_jobs(server: Called, count: int, queue: str = "q", **job: object) -> None:
@@ -119,7 +119,7 @@ def of_idle_workers(count: int) -> Row:
         for _ in range(TURNS):
             pop(server, "q")
         in_vain = server.count() // TURNS
-        return {"put": row["put"], "pops of the others": in_vain * (count - 1)}
+        return {"put": row["put"], "pops without a job": in_vain * (count - 1)}
 
 
 def of_dependents(count: int) -> Row:

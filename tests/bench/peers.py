@@ -144,7 +144,7 @@ PEERS = [
     Peer("aioqless", many=True,
         setup="Keeps what was completed, with its history, as is its default"),
     Peer("bullmq", ("bullmq", "ioredis"), language="node", many=True,
-        setup="Removes what was completed"),
+        setup="Removes completed jobs"),
     Peer("sidekiq", language="ruby", many=True,
         setup="Threads; a job is taken from a list, and lost if its worker is killed"),
     Peer("taskiq", ("taskiq", "taskiq-redis", "redis", "hiredis", "uvloop"),

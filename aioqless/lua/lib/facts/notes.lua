@@ -8,8 +8,8 @@ function notes.add(kind, about)
   list[#list + 1] = {kind = kind, about = about}
 end
 
--- Store it: the client that made this call sends `agenda` next, or a tick does it if that was
--- killed. The same note is stored once.
+-- Store it: the client that made this call sends `agenda` next. If that was killed or refused,
+-- an idle worker's next pop or a tick does it. The same note is stored once.
 function notes.store(kind, about)
   call.has_stored_notes = true
   redis.call('ZADD', keys.agenda(), 0, notes.encode(kind, about))
