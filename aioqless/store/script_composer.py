@@ -193,11 +193,8 @@ def _definitions_on_demand(deferred: dict[Block, list[Block]]) -> Iterator[Line]
     for length, functions in sorted(by_length.items()):
         yield f"{'if' if length == min(by_length) else 'elseif'} length == {length} then", None
         for function in functions:
-            first = function is functions[0]
-            yield (
-                f"{'if' if first else 'elseif'} name == {_quoted(_name_in_lib(function))} then",
-                None,
-            )
+            word = "if" if function is functions[0] else "elseif"
+            yield f"{word} name == {_quoted(_name_in_lib(function))} then", None
             yield from _written_out(deferred[function])
         yield "end", None
     yield from ((text, None) for text in _ON_DEMAND)
