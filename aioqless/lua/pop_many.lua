@@ -19,7 +19,7 @@ local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_ord
 if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
   errors.bad_argument('order', order, 'must be ordered, rotation or waiting')
 end
-local by = {worker = worker, version = version, takes_bulks = together}
+local by = {worker = worker, version = version, takes_bulks = together, tells_others = true}
 local queues = rotation.read_queues(each)
 local jids = take(queues, by, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
 if order ~= 'waiting' or not jids[1] then notes.find_stored(now) end

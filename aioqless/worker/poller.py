@@ -17,6 +17,7 @@ from aioqless.store import HeartbeatManyRow, PopManyRow, Store
 from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.subscriptions import Subscriptions
+from aioqless.worker.wake_delay import WakeDelay
 
 MOST_PER_POP = 100
 LEAST_PER_POP = 10
@@ -89,6 +90,7 @@ class Poller:
         self._caught_up = caught_up  # the parts have put the jobs due at the start
         self._takes_bulks = takes_bulks  # a handler takes many jobs at once
         self._woken = asyncio.Event()
+        self._wake_delay = WakeDelay(self._woken.set)
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
         self._pop_due = 0.0  # until when it suffices to ask whether a pop would bring anything
@@ -104,8 +106,16 @@ class Poller:
         """Pop soon: something may be ready in a queue, or without one in any, even a new one."""
         if queue is None:
             self._patterns_due = 0.0
-        if queue is None or self.subscriptions.note_ready(queue):
             self._woken.set()
+        elif self.subscriptions.note_ready(queue):
+            if self.idle.is_set():
+                self._wake_delay.start(queue, busy=self._running.busy)
+            else:
+                self._woken.set()
+
+    def note_taken(self, queue: str) -> None:
+        """Leave a queue to the worker that has taken its last waiting jobs."""
+        self._wake_delay.note_taken(queue)
 
     def _look_again(self) -> None:
         """Leave all waits: the subscriptions have changed, or the worker is to stop."""
@@ -225,6 +235,7 @@ class Poller:
                     if self._lifecycle.stopping and not attempt.unanswered:
                         return None
                     self._woken.clear()
+                    self._wake_delay.end_waits()
                     await self._resolve_patterns()  # a queue may be new since the wait for slots
                     queues = (run.job.queue for run in self._running.slots)
                     batch = self.subscriptions.next_batch(queues)
@@ -238,6 +249,7 @@ class Poller:
                     # A stop waits for this: canceling it would leave locked jobs that no one runs.
                     popped = await attempt.send(taken, order, batch, together=self._takes_bulks)
                     self._pop_due = 0.0 if popped.jobs else time.monotonic() + IDLE_POP_INTERVAL
+                    self._wake_delay.note_pop(found=bool(popped.jobs))
                     self._outage.record_success(permitted=True)
                     return await attempt.without_lost(popped) if popped.jobs else popped
                 except NOT_NOW as error:

@@ -273,6 +273,11 @@ class RunningJobs:
         free = min(self.concurrency - len(self.slots), 2 * self.concurrency - unstored)
         return free - self.reserved
 
+    @property
+    def busy(self) -> float:
+        """The share of slots that run a job."""
+        return len(self.slots) / self.concurrency
+
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for a free slot; reserve as many as are free for a pop of at most `most` jobs.
 

@@ -46,7 +46,7 @@ for i = 3, #ARGV, 3 do
   if found % 2 == 1 then return redis.error_reply('NOTPLAIN') end
   redis.call('PUBLISH', 'ql:log',
     '{{"event":"put","jid":' .. cjson.encode(jid) .. ',"queue":' .. named .. '}}')
-  if found < 2 then redis.call('PUBLISH', 'ql:x:ready', queue) end
+  if found < 2 then redis.call('PUBLISH', 'ql:x:ready', '+' .. queue) end
   redis.call('ZADD', work, -now / 10000000000, jid)
   redis.call('HSET', 'ql:j:' .. jid, 'jid', jid, 'klass', klass, 'data', data, 'priority', '0',
     'tags', '[]', 'state', 'waiting', 'queue', queue, 'retries', '5', 'remaining', '5',
@@ -101,6 +101,9 @@ for i = 1, #top, 2 do
 end
 redis.call('ZADD', locks, unpack(locked))
 redis.call('ZADD', 'ql:w:' .. worker .. ':jobs', unpack(locked))
+if #top / 2 < tonumber(ARGV[4]) or redis.call('EXISTS', work) == 0 then
+  redis.call('PUBLISH', 'ql:x:ready', '-' .. queue)
+end
 add('wait', queue, waits)
 redis.call('SET', request, cmsgpack.pack(number, top), 'EX', '120')
 return {{answer, '', time}}

@@ -105,7 +105,10 @@ def of_queues(count: int) -> Row:
 
 
 def of_idle_workers(count: int) -> Row:
-    """Each hears of a put into an empty queue, and pops; one gets the job."""
+    """Each hears of a put into an empty queue, and of the pop that empties it again.
+
+    How many of them pop in vain is measured by `idle_workers`.
+    """
     with counted() as server:
         listeners = []
         for _ in range(count):
@@ -113,13 +116,20 @@ def of_idle_workers(count: int) -> Row:
             listener.subscribe("ql:x:ready")
             listener.get_message(timeout=60)
             listeners.append(listener)
-        row = measure_life(server)
-        pop(server, "q")
-        server.count()
-        for _ in range(TURNS):
+        row = {"put into an empty queue": 0, "pop that empties it": 0}
+        for turn in range(-2, TURNS):
+            if turn == 0:
+                row = dict.fromkeys(row, 0)
+            server.count()
+            put_one(server, turn + 2)
+            row["put into an empty queue"] += server.count() // TURNS
             pop(server, "q")
-        in_vain = server.count() // TURNS
-        return {"put": row["put"], "pops without a job": in_vain * (count - 1)}
+            row["pop that empties it"] += server.count() // TURNS
+        return row
+
+
+def put_one(server: Called, number: int) -> None:
+    server.call("put", None, {"queue": "q", "klass": "Greet", "data": DATA, "jid": f"p{number}"})
 
 
 def of_dependents(count: int) -> Row:

@@ -111,7 +111,7 @@ async def test_idle_workers_are_notified_when_a_delayed_job_may_start(story: Sto
     await story.pop(3)
     async with story.published("log") as messages:
         await story.complete("a", 4)
-    assert ("x:ready", "mail") in messages
+    assert ("x:ready", "+mail") in messages
 
 
 async def test_expired_lock_of_a_dead_worker_frees_the_key(

@@ -107,7 +107,7 @@ async def test_declined_pop_is_no_start_of_its_queues_rate(story: Story) -> None
     assert await story.pop(5) == ["a"] and await story.pop(5, worker="bob") == []
     async with story.published() as messages:
         await decline(story, "a", 5)
-    assert ("x:ready", "mail") in messages
+    assert ("x:ready", "+mail") in messages
     assert await story.pop(5, worker="bob") == ["b"]
 
 

@@ -1,11 +1,11 @@
-"""Messages to idle workers: a queue has work again."""
+"""Messages to idle workers: a queue has work again, or another worker has taken it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from aioqless.store import PutManyRow
+from aioqless.store import PopManyRow, PutManyRow
 from tests.lua.story import Story
 
 
@@ -15,7 +15,8 @@ async def _ready(story: Story, *steps: Any) -> list[list[str]]:
     for step in steps:
         async with story.published() as messages:
             await step
-        told.append([queue for channel, queue in messages if channel == "x:ready"])
+        texts = [text for channel, text in messages if channel == "x:ready"]
+        told.append([text.removeprefix("+") for text in texts])
     return told
 
 
@@ -152,3 +153,24 @@ async def test_due_job_that_a_limit_kept_from_being_popped_counts_as_waiting(
     await story.running("a")
     await story.put("b", 2, delay=1)
     assert await _ready(story, story.complete("a", 5)) == [["mail"]]
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(1, []), (2, ["-mail"]), (3, ["-mail", "-post"]), (9, ["-mail", "-post"])]
+)
+async def test_worker_that_takes_the_last_waiting_jobs_of_a_queue_tells_the_others(
+    story: Story, count: int, told: list[str]
+) -> None:
+    for jid, queue in (("a", "mail"), ("b", "mail"), ("c", "post")):
+        await story.put(jid, 0, queue=queue)
+    async with story.published() as messages:
+        await pop_many(story, count)
+    assert [text for channel, text in messages if channel == "x:ready"] == told
+    async with story.published() as messages:
+        await pop_many(story, 0)
+    assert messages == []
+
+
+async def pop_many(story: Story, count: int) -> None:
+    batch: list[PopManyRow] = [{"queue": "mail"}, {"queue": "post"}]
+    await story.store.pop_many(worker="ann", count=count, now=1, order="ordered", batch=batch)

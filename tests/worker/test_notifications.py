@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -32,6 +33,21 @@ async def note(job: Job[Any]) -> None:
     ran.append(job.jid)
 
 
+@contextmanager
+def count_pops(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """Yield a list with an item for each pop of this client's workers."""
+    pops: list[object] = []
+    pop_many = client.internals.store.pop_many
+
+    def counted(**arguments: Any) -> Any:
+        pops.append(arguments)
+        return pop_many(**arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client.internals.store, "pop_many", counted)
+        yield pops
+
+
 async def test_put_wakes_the_worker(client: Client, work: Work, until: Until, idle: Idle) -> None:
     async with work(note) as worker:
         await idle(worker)
@@ -43,15 +59,6 @@ async def test_worker_that_gets_jobs_one_by_one_neither_pops_twice_nor_subscribe
     client: Client, work: Work, until: Until, idle: Idle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "QUIET", 60.0)  # none of the jobs comes after such a pause
-    pops = 0
-    pop_many = client.internals.store.pop_many
-
-    def counted(**arguments: Any) -> Any:
-        nonlocal pops
-        pops += 1
-        return pop_many(**arguments)
-
-    monkeypatch.setattr(client.internals.store, "pop_many", counted)
     log = f"{client.namespace}:log"
 
     async def put_one_by_one(jobs: int) -> None:
@@ -68,10 +75,27 @@ async def test_worker_that_gets_jobs_one_by_one_neither_pops_twice_nor_subscribe
         await put_one_by_one(2)  # the second finds it busy, and it leaves the log
         await until(ignores_the_log, SOON)
         await until(lambda: worker.idle)
-        pops = 0
-        await put_one_by_one(5)
+        with count_pops(client, monkeypatch) as pops:
+            await put_one_by_one(5)
         assert await ignores_the_log()
-    assert pops == 5
+    assert len(pops) == 5
+
+
+async def test_log_wakes_the_worker_for_a_put_of_another_qless_client_only(
+    client: Client, work: Work, until: Until, idle: Idle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "QUIET", 0.0)  # it listens to the log all the time
+    mail = client.queue("mail")
+    await mail.pause()
+    await mail.put(note, jid="a")  # later ones are announced in the log alone
+    async with work(note) as worker:
+        await idle(worker)
+        with count_pops(client, monkeypatch) as pops:
+            await mail.put(note, jid="b")
+            await until(lambda: no_calls(client))
+            assert pops == []
+            await foreign.put(client.redis, client.namespace, "mail", "from-ruby", "Note")
+            await until(lambda: len(pops) == 1, SOON)
 
 
 async def test_put_by_another_qless_client_soon_after_a_job_wakes_the_worker(
@@ -138,11 +162,11 @@ async def test_broken_subscription_is_renewed(
             '{"put"}',
             '"put"',
             '["put"]',
-            '{"event":"put"}',
-            '{"event":"put","queue":7}',
+            '{"jid":"a","event":"put"}',
+            '{"jid":"a","event":"put","queue":7}',
             b'"put"\xff',
         ),
-        *('{"event":"put","queue":["mail"]}', "[" * 100_000 + '"put"'),
+        *('{"jid":"a","event":"put","queue":["mail"]}', "[" * 100_000 + '"put"'),
     ],
     ids=lambda payload: str(payload[:40]),
 )

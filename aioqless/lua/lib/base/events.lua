@@ -1,4 +1,6 @@
--- events: publish events. The messages are those that live clients send and expect.
+-- events: publish events. The messages are those that live clients send and expect. Those of puts
+-- begin with `event`, which theirs don't: idle workers ignore ours in the log, since `publish_ready`
+-- wakes them.
 
 function events.publish(event) redis.call('PUBLISH', keys.log_channel(), cjson.encode(event)) end
 
@@ -22,4 +24,7 @@ function events.publish_lock_lost(worker, jid)
 end
 
 -- Wake idle workers of this queue.
-function events.publish_ready(queue) redis.call('PUBLISH', keys.ready_channel(), queue) end
+function events.publish_ready(queue) redis.call('PUBLISH', keys.ready_channel(), '+' .. queue) end
+
+-- Tell idle workers of this queue that another has taken its last waiting jobs.
+function events.publish_taken(queue) redis.call('PUBLISH', keys.ready_channel(), '-' .. queue) end

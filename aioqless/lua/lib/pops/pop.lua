@@ -14,8 +14,8 @@ end
 
 -- Lock up to `count` jobs of a queue: those with an expired lock first, then the waiting ones,
 -- which are enough if there are any and the caller `prefers_waiting`. `by` has the worker, the
--- version of its code, and whether it takes bulks. Return their jids in the order in which they are
--- to run.
+-- version of its code, whether it takes bulks, and whether idle workers wait for what it takes.
+-- Return their jids in the order in which they are to run.
 function pop.take(queue, by, count, now, prefers_waiting)
   if count <= 0 or queue_sets.is_paused(queue) then return {} end
   if count > constants.MAX_BATCH then count = constants.MAX_BATCH end
@@ -72,7 +72,11 @@ function pop.take(queue, by, count, now, prefers_waiting)
   elseif #jobs < count and first > now and not prepared and held_back == 0 then
     pop.note_due(queue, first)
   end
-  return #jobs == 0 and jobs or pop.lock(queue, jobs, by, now)
+  if #jobs == 0 then return jobs end
+  if by.tells_others and (#jobs < count or redis.call('EXISTS', keys.waiting(queue)) == 0) then
+    events.publish_taken(queue)
+  end
+  return pop.lock(queue, jobs, by, now)
 end
 
 -- The first waiting jobs, and the score of each.
