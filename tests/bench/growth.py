@@ -107,7 +107,7 @@ def of_queues(count: int) -> Row:
 def of_idle_workers(count: int) -> Row:
     """Each hears of a put into an empty queue, and of the pop that empties it again.
 
-    How many of them pop in vain is measured by `idle_workers`.
+    How many of them pop without a job is measured by `idle_workers`.
     """
     with counted() as server:
         listeners = []

@@ -1,4 +1,4 @@
-"""How many idle workers pop in vain for a job, and how soon it starts.
+"""How many idle workers pop without a result for each job, and how soon it starts.
 
 `python -m tests.bench.idle_workers [jobs]` puts jobs one by one, while real workers wait for them.
 """
@@ -57,7 +57,7 @@ def running(url: str, count: int) -> Iterator[None]:
 
 
 async def measure(redis: Server, jobs: int) -> tuple[float, float, float]:
-    """Put jobs; return the pops in vain for each, and the median and maximum of the latencies."""
+    """Put jobs; return the pops without a job for each, and the median and maximum of the latencies."""
     redis.redis.config_resetstat()
     redis.redis.delete("latencies")
     async with Client(redis.url) as client:
@@ -73,7 +73,7 @@ async def measure(redis: Server, jobs: int) -> tuple[float, float, float]:
 
 def main(jobs: int) -> None:
     """Print a table; the first puts, from which workers learn, have a row of their own."""
-    print("| idle workers | puts | pops in vain for each | median until it runs | maximum |")
+    print("| idle workers | puts | other pops for each | median until it runs | maximum |")
     print("|---|---|---|---|---|")
     for count in COUNTS:
         with server() as redis, running(redis.url, count):

@@ -106,8 +106,8 @@ class Listener:
     async def handle(self, channel: str, payload: bytes) -> None:
         """Do what a message asks for."""
         if channel == self._ready:
-            message = decode_text(payload)
-            (self._poller.wake if message[:1] == "+" else self._poller.note_taken)(message[1:])
+            note = self._poller.wake if payload.startswith(b"+") else self._poller.note_taken
+            note(decode_text(payload[1:]))
         elif channel == self._log:
             if not payload.startswith(OWN) and (b'"put"' in payload or b'"advanced"' in payload):
                 event = read_event(payload)

@@ -1,6 +1,5 @@
 -- events: publish events. The messages are those that live clients send and expect. Those of puts
--- begin with `event`, which theirs don't: idle workers ignore ours in the log, since `publish_ready`
--- wakes them.
+-- begin with `event`, which theirs don't: `publish_ready` wakes idle workers, which ignore them.
 
 function events.publish(event) redis.call('PUBLISH', keys.log_channel(), cjson.encode(event)) end
 
