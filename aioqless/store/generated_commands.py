@@ -833,7 +833,7 @@ class Store(Commands, ABC):
         return Call(self.send, "queues", read_json, [encode(self.namespace)], argv)
 
     def ready(self, *, queues: Sequence[str], now: float | None = None) -> Call[str]:
-        """For how long a pop from these queues would bring nothing unless something is put."""
+        """Until when a pop from these queues would bring nothing unless something is put."""
         argv = [self._encode_time(now)]
         return Call(self.send, "ready", read_text, list(map(self._encode_queue, queues)), argv)
 

@@ -93,6 +93,7 @@ class Poller:
         self._wake_delay = WakeDelay(self._woken.set)
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
+        self._redis_clock = 0.0  # Redis' time minus time.monotonic, by the latest pop
         self._pop_due = 0.0  # until when it suffices to ask whether a pop would bring anything
         self._last_jobs = -math.inf  # when a pop last brought jobs, by time.monotonic
         self._lifecycle.add_poller(self._look_again)
@@ -216,7 +217,10 @@ class Poller:
         due = await self._store.ready(queues=[row["queue"] for row in batch])
         if self._outage.reached:
             self._outage.record_success(permitted=True)
-        return None if due == "0" else Popped([], due=float(due or 0))
+        if not due:
+            return NOTHING
+        left = float(due) - self._redis_clock - time.monotonic()
+        return Popped([], due=left) if left > 0 else None
 
     async def _pop(self) -> Popped | None:
         """Pop jobs when slots are free; while Redis is unavailable, try again, until stopped.
@@ -249,6 +253,7 @@ class Poller:
                     # A stop waits for this: canceling it would leave locked jobs that no one runs.
                     popped = await attempt.send(taken, order, batch, together=self._takes_bulks)
                     self._pop_due = 0.0 if popped.jobs else time.monotonic() + IDLE_POP_INTERVAL
+                    self._redis_clock = popped.now - time.monotonic()
                     self._wake_delay.note_pop(found=bool(popped.jobs))
                     self._outage.record_success(permitted=True)
                     return await attempt.without_lost(popped) if popped.jobs else popped

@@ -57,7 +57,7 @@ def running(url: str, count: int) -> Iterator[None]:
 
 
 async def measure(redis: Server, jobs: int) -> tuple[float, float, float]:
-    """Put jobs; return the pops without a job for each, and the median and maximum of the latencies."""
+    """Put jobs; return the pops without a job for each, the median latency, and the longest."""
     redis.redis.config_resetstat()
     redis.redis.delete("latencies")
     async with Client(redis.url) as client:

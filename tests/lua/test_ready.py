@@ -42,9 +42,9 @@ async def test_pop_may_bring_jobs_once_something_waits_or_is_due(
 ) -> None:
     assert await ask(story, 10) == ""
     await make(story)
-    assert await ask(story, 11) == "0"
+    assert float(await ask(story, 11)) <= 11
     if make is not put_job:
-        assert 0 < float(await ask(story, 4)) <= 7
+        assert 4 < float(await ask(story, 4)) <= 11
 
 
 async def test_jobs_of_a_paused_or_full_queue_are_not_ready(story: Story) -> None:
@@ -53,17 +53,17 @@ async def test_jobs_of_a_paused_or_full_queue_are_not_ready(story: Story) -> Non
     await story.configure(mail_max_concurrency=1)
     assert await ask(story, 1) == "0"
     assert await story.pop(1) == ["a"]
-    assert float(await ask(story, 1)) == 60, "when the lock of the first expires"
+    assert float(await ask(story, 1)) == 61, "when the lock of the first expires"
     await story.store.pause(queues=["mail"])
     await story.complete("a", 2)
-    assert float(await ask(story, 3)) == 86_397, "when old statistics are looked for"
+    assert float(await ask(story, 3)) == 86_400, "when old statistics are looked for"
 
 
 @pytest.mark.parametrize("used", [0, 1, 3, 100])
 async def test_job_of_any_of_many_queues_is_found(story: Story, used: int) -> None:
     for n in range(used):
         await story.put(f"a{n}", 0, queue=QUEUES[n * 37 % 100], delay=50 + n)
-    assert await ask(story, 10, *QUEUES) == ("40" if used else "")
+    assert await ask(story, 10, *QUEUES) == ("50" if used else "")
     assert await ask(story, 50, *QUEUES) == ("0" if used else "")
 
 
@@ -79,4 +79,4 @@ async def test_empty_queues_cost_no_commands_however_many_they_are(story: Story)
         )
 
     await ask(story, 10)  # loads the script
-    assert await count(QUEUES) == await count(["mail"]) <= 3
+    assert await count(QUEUES) == await count(["mail"]) == 2

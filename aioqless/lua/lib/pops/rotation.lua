@@ -104,12 +104,13 @@ function rotation.reply(answer, worker, count, each, now)
   return {job_row.list(answer, worker), next_due, string.format('%.17g', now)}
 end
 
--- Seconds until a pop may bring jobs, or a note is due; '' if neither is in sight.
+-- When a pop may bring jobs, or a note is due, past or 0: now; '': neither is in sight. The clock
+-- isn't asked for a note, which is all that most idle workers find.
 function rotation.find_ready(queues, now)
   local used = {}
   rotation.list_used(queues, 1, #queues, used)
   local note = redis.call('ZRANGE', keys.agenda(), '0', '0', 'WITHSCORES')[2]
-  if not note and not used[1] then return '' end
+  if not used[1] then return note or '' end
   now = now or clock.now()
   local first = tonumber(note) or math.huge
   for _, queue in ipairs(used) do
@@ -117,7 +118,8 @@ function rotation.find_ready(queues, now)
       and not rotation.is_closed(queue, now)
     first = math.min(first, waits and now or rotation.find_queue_due({name = queue}, now))
   end
-  return first == math.huge and '' or json.number(math.max(0, first - now))
+  if first == math.huge then return '' end
+  return first <= now and '0' or json.number(first)
 end
 
 -- Add to `used` the queues that have any job, of those from `first` to `last`. Where few have, a
