@@ -136,6 +136,7 @@ async def pop_many(story: Story, store: TracingStore) -> None:
             worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}]
         )
     await store.pop_many(worker="ann", count=2, order="waiting", batch=[{"queue": "mail"}])
+    await store.pop_many(worker="ann", count=9, order="waiting", batch=[{"queue": "mail"}])
 
 
 async def complete_many(story: Story, store: TracingStore) -> None:
