@@ -106,9 +106,10 @@ async def samples(client: Client) -> Client:
 async def words_of(line: str, folder: Path) -> list[str]:
     """Return the words of a line, with ports, addresses and a database of this machine.
 
-    What would run until a signal ends after one round.
+    What would run until a signal ends after one round. Two processes stand for more.
     """
     line = re.sub(r"(--health|--metrics) \d+", lambda found: f"{found[1]} {free_port()}", line)
+    line = re.sub(r"-w \d+", "-w 2", line)
     line = line.replace("0.0.0.0", "127.0.0.1").replace("/run/aioqless", str(folder))
     words = shlex.split(line)
     if words[0] == "outbox":

@@ -37,7 +37,9 @@ def run_put(
     return partial(run_lake_command, "put", "--url", client.url, "--namespace", client.namespace)
 
 
-@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize(
+    "kind", ["csv", *(pytest.param(each, marks=pytest.mark.long) for each in ("json", "parquet"))]
+)
 async def test_rows_of_a_file_become_jobs_once(
     run_put: RunLakeCommand, client: Client, tmp_path: Path, kind: str
 ) -> None:

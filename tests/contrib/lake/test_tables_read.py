@@ -33,7 +33,6 @@ async def test_jobs_are_rows_that_spark_filters(client: Client, spark: SparkSess
     for condition, number in (
         ("queue = 'mail' and state = 'waiting'", 2989),
         ("state = 'failed'", 1),
-        ("state = 'complete'", 10),
         ("jid = 'n1' and state = 'scheduled'", 1),
     ):
         assert read(spark, client, "jobs").where(condition).count() == number, condition
