@@ -9,6 +9,8 @@
 -- @batch   queue:string limit:count?      in order of preference; at most `limit` jobs of each
 -- @option  together string        any value: jobs of a bulk come together, and need one of `count`
 -- @option  version  name          of the worker's code, for the archive
+-- @option  idle     string        any value: the worker was idle, and if it leaves waiting jobs,
+--                                 wakes others
 -- @flags   allow-oom
 -- @role    worker
 -- @present rotation.reply(answer, worker, count, each, now)
@@ -19,7 +21,8 @@ local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_ord
 if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
   errors.bad_argument('order', order, 'must be ordered, rotation or waiting')
 end
-local by = {worker = worker, version = version, takes_bulks = together, tells_others = true}
+local by = {worker = worker, version = version, takes_bulks = together,
+  announces = idle and 'all' or 'taken'}
 local queues = rotation.read_queues(each)
 local jids = take(queues, by, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
 if order ~= 'waiting' or not jids[1] then notes.find_stored(now) end

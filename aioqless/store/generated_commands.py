@@ -719,7 +719,7 @@ class Store(Commands, ABC):
     def pop_many(
         self, *, worker: str, count: int, now: float | None = None, order: str,
         batch: Sequence[PopManyRow], together: str | None = None, version: str | None = None,
-        request: str | None = None,
+        idle: str | None = None, request: str | None = None,
     ) -> Call[list[Reply]]:
         """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
         argv = [encode(worker), encode(count), self._encode_time(now), encode(order)]
@@ -728,6 +728,8 @@ class Store(Commands, ABC):
             argv += [b"together", encode(together)]
         if version is not None:
             argv += [b"version", encode(version)]
+        if idle is not None:
+            argv += [b"idle", encode(idle)]
         return Call(
             self.send, "pop_many", read_list, [encode(self.namespace)], argv, request, writes=True,
         )

@@ -91,6 +91,7 @@ class Poller:
         self._takes_bulks = takes_bulks  # a handler takes many jobs at once
         self._woken = asyncio.Event()
         self._wake_delay = WakeDelay(self._woken.set)
+        self._was_idle = False  # since the latest pop that was answered
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
         self._redis_clock = 0.0  # Redis' time minus time.monotonic, by the latest pop
@@ -180,6 +181,7 @@ class Poller:
     async def _sleep(self, pause: float) -> None:
         if pause > 0 and not self._lifecycle.stopping:
             self.idle.set()
+            self._was_idle = True
             await wait_for_event(self._woken, pause)
             self.idle.clear()
 
@@ -251,7 +253,10 @@ class Poller:
                         return nothing
                     order = self._order(time.monotonic())
                     # A stop waits for this: canceling it would leave locked jobs that no one runs.
-                    popped = await attempt.send(taken, order, batch, together=self._takes_bulks)
+                    popped = await attempt.send(
+                        taken, order, batch, together=self._takes_bulks, idle=self._was_idle
+                    )
+                    self._was_idle = False
                     self._pop_due = 0.0 if popped.jobs else time.monotonic() + IDLE_POP_INTERVAL
                     self._redis_clock = popped.now - time.monotonic()
                     self._wake_delay.note_pop(found=bool(popped.jobs))
@@ -283,7 +288,13 @@ class PopAttempt:
         self._version = version  # of the application
 
     async def send(
-        self, count: int, order: str, batch: Sequence[PopManyRow], *, together: bool = False
+        self,
+        count: int,
+        order: str,
+        batch: Sequence[PopManyRow],
+        *,
+        together: bool = False,
+        idle: bool = False,
     ) -> Popped:
         """Send it, first or again; an error leaves it unanswered.
 
@@ -292,6 +303,7 @@ class PopAttempt:
             order: How the script goes through the queues.
             batch: The queues.
             together: Jobs that a handler takes at once come together, and count as one.
+            idle: The worker was idle: if it leaves waiting jobs, others are woken.
         """
         self.count, self.unanswered, self.sent_at = count, True, time.monotonic()
         rows, due, now = await self._store.pop_many(
@@ -300,6 +312,7 @@ class PopAttempt:
             order=order,
             batch=batch,
             together="1" if together else None,
+            idle="1" if idle else None,
             version=self._version,
             request=self._request,
         )

@@ -41,10 +41,10 @@ class WakeDelay:
             busy: The share of the worker's slots that run a job. The more do, the rarer it is
                 first.
         """
-        if queue in self._waits:
-            return
         if random.random() < (1 - busy) / self._rivals:
             self._pop(queue, waited=False)
+            return
+        if queue in self._waits:
             return
         delay = random.uniform(0, self._rivals * STEP)
         loop = asyncio.get_running_loop()
@@ -77,7 +77,7 @@ class WakeDelay:
             self._learn()
 
     def _pop(self, queue: str, *, waited: bool) -> None:
-        self._waits.pop(queue, None)
+        self.end_waits()
         self._popping_for, self._waited = queue, waited
         self._in_vain = self._taken = False
         self._wake()

@@ -161,16 +161,34 @@ async def test_due_job_that_a_limit_kept_from_being_popped_counts_as_waiting(
 async def test_worker_that_takes_the_last_waiting_jobs_of_a_queue_tells_the_others(
     story: Story, count: int, told: list[str]
 ) -> None:
+    await put_jobs(story)
+    assert await announced(story, count) == told
+    assert await announced(story, 0) == []
+
+
+async def test_worker_that_was_idle_wakes_others_if_it_leaves_jobs(story: Story) -> None:
+    await put_jobs(story)
+    assert await announced(story, 1, idle="1") == ["+mail"]
+    assert await announced(story, 9, idle="1") == ["-mail", "-post"]
+    assert await announced(story, 9, idle="1") == []
+
+
+async def test_jobs_that_may_not_start_are_left_without_waking_others(story: Story) -> None:
+    await story.configure(mail_max_concurrency=1)
+    await put_jobs(story)
+    assert await announced(story, 2, idle="1") == ["-mail", "-post"]
+
+
+async def put_jobs(story: Story) -> None:
     for jid, queue in (("a", "mail"), ("b", "mail"), ("c", "post")):
         await story.put(jid, 0, queue=queue)
-    async with story.published() as messages:
-        await pop_many(story, count)
-    assert [text for channel, text in messages if channel == "x:ready"] == told
-    async with story.published() as messages:
-        await pop_many(story, 0)
-    assert messages == []
 
 
-async def pop_many(story: Story, count: int) -> None:
+async def announced(story: Story, count: int, idle: str | None = None) -> list[str]:
+    """Pop, and return what idle workers are told."""
     batch: list[PopManyRow] = [{"queue": "mail"}, {"queue": "post"}]
-    await story.store.pop_many(worker="ann", count=count, now=1, order="ordered", batch=batch)
+    async with story.published() as messages:
+        await story.store.pop_many(
+            worker="ann", count=count, now=1, order="ordered", batch=batch, idle=idle
+        )
+    return [text for channel, text in messages if channel == "x:ready"]

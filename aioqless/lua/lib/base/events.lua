@@ -25,5 +25,5 @@ end
 -- Wake idle workers of this queue.
 function events.publish_ready(queue) redis.call('PUBLISH', keys.ready_channel(), '+' .. queue) end
 
--- Tell idle workers of this queue that another has taken its last waiting jobs.
+-- Tell idle workers of this queue that another has taken all jobs that may start.
 function events.publish_taken(queue) redis.call('PUBLISH', keys.ready_channel(), '-' .. queue) end

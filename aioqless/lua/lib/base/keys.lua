@@ -185,7 +185,7 @@ end
 function keys.rate_starts(of) return ns .. ':x:rate-starts:' .. of end
 -- Z jids that a person skipped, by when; expires
 function keys.skipped(person) return ns .. ':x:skipped:' .. person end
--- channel: `+queue` when a queue has work again, `-queue` when a worker has taken the last of it
+-- channel: `+queue` when a queue has work again, `-queue` when a worker has taken all of it
 function keys.ready_channel() return ns .. ':x:ready' end
 -- channel: jids of jobs that have emitted something
 function keys.output_channel() return ns .. ':x:output' end

@@ -14,12 +14,14 @@ end
 
 -- Lock up to `count` jobs of a queue: those with an expired lock first, then the waiting ones,
 -- which are enough if there are any and the caller `prefers_waiting`. `by` has the worker, the
--- version of its code, whether it takes bulks, and whether idle workers wait for what it takes.
--- Return their jids in the order in which they are to run.
+-- version of its code, whether it takes bulks, and whether it `announces` to idle workers that it
+-- has taken all that may start, or `all`: also that it has left some. Return the jids in the order in
+-- which the jobs are to run.
 function pop.take(queue, by, count, now, prefers_waiting)
   if count <= 0 or queue_sets.is_paused(queue) then return {} end
   if count > constants.MAX_BATCH then count = constants.MAX_BATCH end
   local room = presence.has('config') and pop.read_capacity(queue, now) or math.huge
+  local asked = count
   if room < count then count = room end
   local jobs, held_back, prepared, first = {}, 0, false, math.huge
   local found, limited, takes_turns = {jobs = jobs, moved = {}}, false, false
@@ -73,8 +75,10 @@ function pop.take(queue, by, count, now, prefers_waiting)
     pop.note_due(queue, first)
   end
   if #jobs == 0 then return jobs end
-  if by.tells_others and (#jobs < count or redis.call('EXISTS', keys.waiting(queue)) == 0) then
+  if by.announces and (#jobs < asked or redis.call('EXISTS', keys.waiting(queue)) == 0) then
     events.publish_taken(queue)
+  elseif by.announces == 'all' then
+    events.publish_ready(queue)
   end
   return pop.lock(queue, jobs, by, now)
 end
