@@ -244,17 +244,6 @@ async def test_row_of_a_job_that_is_not_durable_yet_stays(
         assert await client.jobs.get(jid) and await left(engine) == 1
 
 
-async def test_several_relays_put_each_job_once(
-    engine: AsyncEngine, client: Client, lines: Lines
-) -> None:
-    async with AsyncSession(engine) as session, session.begin():
-        jids = [outbox.put(session, "K", n, queue="mail") for n in range(250)]
-    relays = [Relay(outbox, engine, client, poll=0.01) for _ in range(3)]
-    await asyncio.gather(*(relay.once() for relay in relays))
-    assert {each.jid for each in await client.queue("mail").peek(count=300)} == set(jids)
-    assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
-
-
 async def test_several_relays_share_the_rows_of_postgresql_through_asyncpg(
     client: Client, postgresql_program: str
 ) -> None:

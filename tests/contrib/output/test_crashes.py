@@ -1,98 +1,19 @@
-"""Workers that are killed and connections that fail while jobs emit: readers get the same text."""
+"""Output over connections that fail, its expiry, and the memory of many readers."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
 from aioqless import Client, Job, job
-from aioqless.contrib.output import Emitted, Ended, Missed, Output, Restarted
+from aioqless.contrib.output import Ended
 from tests.client.conftest import proxied_client, proxy  # noqa: F401  # fixtures
 from tests.client.proxy import Proxy
 from tests.client.proxy_faults import Fault, over_each_fault
 from tests.conftest import Until
-from tests.contrib.output import programs
 from tests.contrib.output.test_output import read, values, worker
 from tests.server import OwnServer
-
-ROOT = Path(__file__).parents[3]
-
-
-class Page:
-    """What a browser shows of an output."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.after: str | None = None
-        self.ended = False
-        self.restarts = 0
-
-    def show(self, output: Output) -> None:
-        self.after = output.id
-        match output:
-            case Emitted(value=value):
-                self.text += value
-            case Restarted():
-                self.text = ""
-                self.restarts += 1
-            case Ended():
-                self.ended = True
-            case Missed():
-                raise AssertionError(output)
-
-    async def follow(self, client: Client, jid: str, *, reload: bool = False) -> None:
-        """Show the output to its end; `reload`: connect again after each item."""
-        while not self.ended:
-            async with aclosing(client.jobs.output(jid, after=self.after)) as output:
-                async for each in output:
-                    self.show(each)
-                    if reload:
-                        break
-
-
-@pytest.mark.long
-async def test_pages_show_the_same_text_though_workers_are_killed(
-    client: Client, redis_url: str, until: Until
-) -> None:
-    command = [
-        *(sys.executable, "-m", "aioqless", "worker", "tests.contrib.output.programs"),
-        *("--url", redis_url, "--namespace", client.namespace, "--queue", "mail"),
-        *("--poll", "0.05"),
-    ]
-    jid = await client.put(programs.speak.data())
-    pages = [Page(), Page()]
-    following = [
-        asyncio.create_task(page.follow(client, jid, reload=reload))
-        for page, reload in zip(pages, (False, True), strict=True)
-    ]
-    for length in (100, 300, None):
-        seen = len(pages[0].text), pages[0].restarts
-        process = await asyncio.create_subprocess_exec(
-            *command, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-        try:
-            if length is None:
-                await asyncio.wait_for(asyncio.gather(*following), 60)
-            else:
-                fresh = seen[1] + (seen[0] > 0)
-                await until(
-                    lambda: pages[0].restarts >= fresh and len(pages[0].text) > length,  # noqa: B023
-                    60,
-                )
-        finally:
-            process.kill()
-            await process.wait()
-        if length is not None:
-            await client.jobs.unlock(jid)  # rather than wait for its lock
-    late = Page()
-    await late.follow(client, jid)
-    assert [page.text.strip() for page in (*pages, late)] == [programs.TEXT.strip()] * 3
-    assert pages[0].restarts == 2
 
 
 @over_each_fault
