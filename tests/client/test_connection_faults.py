@@ -76,38 +76,6 @@ async def test_connection_error_names_the_address_without_the_password(
     assert "secret" not in str(told.value)
 
 
-async def test_concurrent_calls_have_distinct_request_ids(client: Client) -> None:
-    jobs = await asyncio.gather(
-        *(
-            client.internals.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
-            for n in range(50)
-        )
-    )
-    assert jobs == [f"j{n}" for n in range(50)]
-    kept = [
-        key async for key in client.redis.scan_iter(f"{client.namespace}:x:request:*", count=1000)
-    ]
-    for _ in range(3):
-        await asyncio.gather(
-            *(
-                client.internals.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
-                for n in range(50)
-            )
-        )
-    assert (
-        len(
-            [
-                key
-                async for key in client.redis.scan_iter(
-                    f"{client.namespace}:x:request:*", count=1000
-                )
-            ]
-        )
-        == len(kept)
-        == 50
-    )
-
-
 async def test_script_flushes_during_many_calls_are_transparent(
     client: Client,
 ) -> None:

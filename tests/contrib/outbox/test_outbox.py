@@ -136,28 +136,6 @@ async def test_jobs_are_put_in_the_order_of_the_rows(
         assert [each.jid for each in await client.queue(queue).peek(count=200)] == put
 
 
-async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay: Relay) -> None:
-    await client.queue("mail").put(greet, {"name": "Ann"}, jid="first")
-    async with AsyncSession(engine) as session, session.begin():
-        outbox.put(
-            session,
-            greet,
-            {"name": "Bob"},
-            queue="mail",
-            jid="then",
-            depends=["first"],
-            if_dependency_fails="cancel",
-        )
-        outbox.put(session, greet, {"name": "Cid"}, jid="first", queue="mail")
-    assert await relay.once() == 2
-    (first,) = await client.queue("mail").pop()
-    assert first.jid == "first" and first.data == {
-        "name": "Ann"
-    }  # an existing job is left unchanged
-    await first.fail("down", group="broken")
-    assert await client.jobs.get("then") is None
-
-
 async def test_delay_counts_from_the_put_into_the_outbox(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
