@@ -8,7 +8,6 @@ from aioqless import Client, Fair, Inject, Job, Key, Settings, Worker, job
 from aioqless.client import acting_as
 from aioqless.contrib.archive import Event, Run, parse
 from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
-from aioqless.errors import LockLost
 from aioqless.store import PutFlowRow
 from tests.archive.conftest import Archived
 
@@ -156,18 +155,6 @@ async def test_entry_of_a_canceled_job_has_the_actor(client: Client) -> None:
     }  # fmt: skip
 
 
-async def test_completions_of_one_call_have_an_entry_each(story: Archived) -> None:
-    for jid in ("a", "b", "c"):
-        await story.put(jid, 0)
-    await story.pop(1, count=3)
-    await story.store.complete_many(
-        worker="ann",
-        now=2,
-        batch=[{"jid": jid, "queue": "mail"} for jid in ("a", "ghost", "c")],
-    )
-    assert [event.jid for event in await story.events()] == ["a", "c"]
-
-
 async def test_entry_of_an_advanced_stage_has_the_next_queue(story: Archived) -> None:
     await story.put("other", 0, queue="post")
     await story.running("a")
@@ -180,22 +167,6 @@ async def test_entry_of_an_advanced_stage_has_the_next_queue(story: Archived) ->
         "depends",
         (),
     )
-
-
-async def test_second_stage_has_its_own_entry(story: Archived) -> None:
-    await story.running("a")
-    await story.complete("a", 2, next="post")
-    await story.pop(3, queue="post", worker="bob")
-    await story.complete("a", 4, queue="post", worker="bob")
-    first, second = await story.events()
-    assert (first.queue, first.what, second.queue, second.what, second.worker) == (
-        "mail",
-        "advance",
-        "post",
-        "complete",
-        "bob",
-    )
-    assert (second.put, second.popped, second.ended) == (2_000_000, 3_000_000, 4_000_000)
 
 
 async def test_entry_of_a_failed_job_has_group_and_message(story: Archived) -> None:
@@ -278,16 +249,6 @@ async def test_lost_lock_is_one_of_the_runs(story: Archived) -> None:
         1_000_000,
         100_000_000,
     )
-
-
-async def test_job_with_too_many_lost_locks_is_archived_as_failed(story: Archived) -> None:
-    await story.configure(grace_period=0, max_lost=1)
-    await story.running("a")
-    await story.pop(100, worker="bob")
-    assert await story.pop(200, worker="cid") == []
-    event = await story.event()
-    assert (event.what, event.group, event.worker) == ("fail", "mail-lost-locks", "bob")
-    assert [run.how for run in event.runs] == ["lost", "fail"]
 
 
 async def test_retries_exhausted_by_lost_locks_are_archived_as_failed(story: Archived) -> None:
@@ -425,20 +386,6 @@ async def test_putting_an_ended_job_again_adds_no_entry(story: Archived) -> None
     await story.failed("b", 3, 4, 5, queue="post")
     await story.store.unfail(queue="post", group="typo", now=6)
     assert [event.what for event in await story.events()] == ["complete", "fail"]
-
-
-async def test_refused_call_adds_no_entry(story: Archived) -> None:
-    await story.running("a")
-    async with story.refused(LockLost):
-        await story.complete("a", 2, worker="bob")
-    assert not await story.exists("x:archive")
-
-
-async def test_repeated_call_adds_one_entry(story: Archived) -> None:
-    await story.running("a")
-    for _ in range(2):
-        await story.complete("a", 2, request="line:1")
-    await story.event()
 
 
 async def test_data_is_archived_if_configured_and_within_its_limit(story: Archived) -> None:

@@ -127,14 +127,6 @@ async def test_lost_run_of_another_client_has_no_times_of_other_runs(
     assert (second.fence, third.popped) == (None, 100_000_000)
 
 
-async def test_ends_before_the_archive_was_on_are_found(story: Archived) -> None:
-    await story.configure(archive="off")
-    await story.completed("a")
-    await story.configure(archive="on")
-    assert await story.sweep() == 1
-    assert (await story.event()).fence is None
-
-
 @pytest.mark.parametrize(
     "by", ["a put", "an unfail", "a cancel", "its age", "the number of others"]
 )

@@ -226,11 +226,6 @@ async def test_pause_takes_queues_or_one_worker(
     assert ended.code == 2 and "name queues, or one worker with --worker" in ended.err
 
 
-async def test_command_to_an_unknown_worker_is_refused(cli: Aioqless) -> None:
-    ended = await cli("pause", "--worker", "ann")
-    assert (ended.code, ended.err) == (1, "aioqless: no running worker is named ann\n")
-
-
 async def test_failed_lists_groups_and_the_jobs_of_one(client: Client, cli: Aioqless) -> None:
     for jid in "ab":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
@@ -309,14 +304,6 @@ async def test_what_other_clients_leave_by_design_is_no_problem_of_a_check(
     assert (await cli("check")).out == ""
 
 
-@pytest.mark.parametrize("command", ["queues", "check"])
-async def test_reason_why_jobs_wait_is_printed(client: Client, cli: Aioqless, command: str) -> None:
-    await client.queue("mail").put("Greet")
-    await client.queue("mail").pause()
-    ended = await cli(command)
-    assert ended.err.startswith("1 job waits in mail: the queue is paused\n")
-
-
 async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     ended = await cli("lua", "get")
@@ -352,15 +339,6 @@ async def test_refusal_is_one_line_with_a_reason(
     assert why in " ".join(ended.err.split()) and "Traceback" not in ended.err
     assert code == 2 or (ended.err.startswith("aioqless: ") and ended.err.count("\n") == 1), (
         ended.err
-    )
-
-
-async def test_exit_code_tells_what_failed(aioqless: Aioqless) -> None:
-    ended = await aioqless("get", "nobody")
-    assert (ended.code, ended.out, ended.err) == (
-        1,
-        "",
-        "aioqless: there is no job 'nobody', and no jid of a recently failed job begins with it\n",
     )
 
 

@@ -26,7 +26,7 @@ from aioqless.cli.presentation.prompts import show_progress
 from aioqless.client.run_buckets import RUN_BUCKETS, WAITS, bucket_of
 from aioqless.contrib import private_redis
 from aioqless.validation import plain
-from tests.cli.conftest import ROOT, Aioqless
+from tests.cli.conftest import Aioqless
 from tests.cli.terminal import terminal
 from tests.reported_runs import report_runs
 
@@ -390,74 +390,6 @@ def test_long_operations_show_progress(
     with show_progress("retrying", 10) as step:
         step(4)
     assert capsys.readouterr().err == ""
-
-
-CHARGE = """
-import aioqless
-
-@aioqless.job(klass="Charge")
-async def charge(job, amount: int):
-    print(100 // amount)
-"""
-EDITOR = """
-import pathlib, sys
-
-path = pathlib.Path(sys.argv[1])
-path.write_text(path.read_text().replace("0", "5"))
-"""
-
-
-@pytest.mark.long
-async def test_failed_job_is_found_edited_and_watched_to_completion(
-    client: Client, environment: dict[str, str], tmp_path: Path
-) -> None:
-    """Each step uses only what the previous command has printed."""
-    (tmp_path / "jobs.py").write_text(CHARGE)
-    (tmp_path / "editor.py").write_text(EDITOR)
-    editor = {"EDITOR": f"{sys.executable} {tmp_path / 'editor.py'}"}
-    told = {**environment, **editor, "AIOQLESS_URL": client.url or "", "PYTHONPATH": str(ROOT)}
-
-    def shell(*arguments: str) -> object:
-        return terminal(
-            *arguments,
-            "--namespace",
-            client.namespace,
-            environment=told,
-            folder=tmp_path,
-            size=(110, 50),
-        )
-
-    await client.queue("billing").put("Charge", {"amount": 0}, jid="c1")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "aioqless", "worker", "jobs", "-q", "billing", "--namespace",
-        client.namespace,
-        env=told, cwd=tmp_path, stderr=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        await client.jobs.wait("c1", 60)
-        for arguments, seen in (
-            (
-                ["failed"],
-                ["billing-ZeroDivisionError", "aioqless failed billing-ZeroDivisionError"],
-            ),
-            (
-                ["failed", "billing-ZeroDivisionError"],
-                ["ZeroDivisionError: integer division or modulo by zero", "aioqless get c1"],
-            ),
-            (["get", "c1"], ['"amount": 0', "integer division", "aioqless edit c1"]),
-            (
-                ["edit", "c1", "--wait"],
-                ["c1 retried in billing, with the new data", "completed", "c1  complete  after"],
-            ),
-            (["get", "c1"], ["c1  Charge  complete", '"amount": 5']),
-        ):
-            async with shell(*arguments) as screen:  # type: ignore[attr-defined]
-                await screen.shows(*seen)
-                assert await screen.ended() == 0, arguments
-    finally:
-        process.terminate()
-        await process.wait()
 
 
 def test_output_has_no_colors_with_no_color_or_in_pipes(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client, Limit, NewJob
-from tests.cli.conftest import Aioqless, Running, Start
-from tests.conftest import Until
+from tests.cli.conftest import Aioqless
 
 
 async def test_recurring_jobs_are_listed_with_their_next_time(
@@ -106,24 +105,6 @@ async def test_recurring_job_is_paused_resumed_run_and_canceled(
 async def test_unknown_recurring_job_is_refused(cli: Aioqless, command: str) -> None:
     ended = await cli("recur", command, "nobody")
     assert (ended.code, ended.err) == (1, "aioqless: there is no recurring job 'nobody'\n")
-
-
-@pytest.mark.long
-async def test_several_schedulers_put_one_instance_per_tick_even_if_one_is_killed(
-    client: Client, start: Start, until: Until
-) -> None:
-    def instances(*workers: Running) -> list[str]:
-        return [line["jid"] for worker in workers for line in worker.logged("recurring.triggered")]
-
-    async with start() as first, start() as second, start("--no-scheduler") as third:
-        await client.queue("mail").recur("Slow", cron="* * * * * *", jid="tick")
-        await until(lambda: len(instances(first, second)) >= 3)
-        first.process.kill()
-        before = len(instances(first, second))
-        await until(lambda: len(instances(first, second)) >= before + 2)
-        jids = instances(first, second)
-        assert sorted(jids) == sorted(f"tick-{number}" for number in range(1, len(jids) + 1))
-        assert instances(third) == []
 
 
 async def test_schedule_that_is_never_due_is_refused_at_start(

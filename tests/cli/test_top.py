@@ -83,16 +83,6 @@ async def test_failure_group_is_retried_after_confirmation(
     assert await client.jobs.failed_counts() == {}
 
 
-async def test_failed_job_is_shown(screen: Terminal) -> None:
-    await screen.shows("mail-SMTPError")
-    screen.press("\t\r")
-    await screen.shows("failed: mail-SMTPError · 1 job", '{"to":"ada"}', "Edit and retry")
-    screen.press("\r")
-    await screen.shows("SMTPError: no such mailbox", "History", "Back")
-    screen.press("\x1b")
-    await screen.shows("Edit and retry")
-
-
 async def test_failed_job_is_edited_and_retried(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a", data={"to": "ada"})
     (job,) = await client.queue("mail").pop()

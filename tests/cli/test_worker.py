@@ -176,29 +176,6 @@ async def test_queue_with_a_plus_is_added_to_those_of_the_handlers(start: Start)
         assert worker.logged("worker.started")[0]["queues"] == ["mail", "import-*", "default"]
 
 
-@pytest.mark.long
-async def test_running_worker_is_subscribed_by_its_name(
-    client: Client, start: Start, until: Until, aioqless: Aioqless
-) -> None:
-    async with start("--name", "w-1", "-q", "reports=4") as worker:
-
-        async def listens() -> bool:
-            ((_, listeners),) = await client.redis.pubsub_numsub(f"{client.namespace}:w:w-1")
-            return listeners == 1
-
-        await until(listens)
-        state = await client.workers.subscribe("w-1", "billing", limit=2)
-        assert state.queues == ["mail", "reports=4", "billing=2"]
-        state = await client.workers.unsubscribe("w-1", "mail")
-        assert state.queues == ["reports=4", "billing=2"]
-        assert (await aioqless("pause", "--worker", "w-1")).out == "w-1 paused\n"
-        assert (await aioqless("resume", "--worker", "w-1")).out == "w-1 resumed\n"
-        await client.queue("mail").put("Slow", jid="a")
-        await client.queue("billing").put("Slow", jid="b")
-        await until(lambda: worker.logged("job.completed"))
-        assert (await state_of(client, "a"), await state_of(client, "b")) == ("waiting", "complete")
-
-
 @pytest.mark.parametrize(
     ("options", "code", "why"),
     [

@@ -30,21 +30,6 @@ async def test_jobs_of_a_killed_worker_run_again_within_20_seconds_under_the_sam
             ]
 
 
-async def test_jobs_of_a_killed_worker_run_again_within_20_seconds_in_another(
-    client: Client, start: Start, until: Until
-) -> None:
-    await client.queue("mail").put("Stay", jid="a", retries=1)
-    async with start() as first:
-        await until(lambda: first.logged("job.started"))
-        async with start() as second:
-            first.process.kill()
-            await until(lambda: second.logged("job.started"), 40)
-            (line,) = await until(lambda: second.logged("worker.recovered"))
-            assert line["jobs"] == 1
-            job = await client.jobs.get("a")
-            assert job and job.remaining == 1
-
-
 async def test_second_worker_of_a_name_is_refused(
     client: Client, start: Start, until: Until, aioqless: Aioqless
 ) -> None:

@@ -1,25 +1,17 @@
-"""The client itself: workers, configuration, listeners, recurring jobs and namespaces."""
+"""The client itself: its options, workers, configuration and recurring jobs."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from aioqless import AioqlessError, Client, InvalidData, Job, job
-from aioqless.client.events import Stream
+from aioqless import AioqlessError, Client, InvalidData
 from aioqless.client.workers import WorkerCounts, WorkerJobs
 from aioqless.errors import InvalidArgument
 from aioqless.store import Call, ScriptStore
-from tests.conftest import Until
-
-
-@job(klass="Digest", retries=2)
-async def digest(job: Job[Any], day: str) -> None: ...
-
 
 # The client
 
@@ -104,44 +96,6 @@ async def test_damage_is_found_and_repaired(client: Client) -> None:
     assert (found.problem, found.about["jid"]) == ("nowhere", "a")
     assert await client.check(resolve=True) and await client.check() == []
     assert await client.queue("mail").jids("waiting") == ["a"]
-
-
-# Namespaces
-
-
-async def test_namespaces_are_isolated(client: Client) -> None:
-    async with (
-        Client(client.url, namespace=f"{{{client.namespace}}}") as other,
-        other.events() as events,
-    ):
-        await client.queue("mail").put("Greet", jid="a", tags=["x"])
-        (running,) = await client.queue("mail").pop(worker="w")
-        await running.fail("x", group="typo")
-        await client.jobs.track("a")
-        await client.queue("mail").recur("Greet", every=5, jid="often")
-        await client.queue("mail").pause()
-        await client.config.set("heartbeat", 7)
-        assert (
-            await other.queues() == []
-            and await other.workers.counts() == []
-            and await other.jobs.failed_counts() == {}
-        )
-        assert await other.jobs.get("a") is None and await other.recurring.get("often") is None
-        assert await other.jobs.tagged_jids("x") == (0, []) and await other.jobs.tracked() == (
-            [],
-            [],
-        )
-        assert (
-            await other.config.get("heartbeat") == 60
-            and not (await other.queue("mail").counts()).paused
-        )
-        await other.queue("mail").put("Other", jid="a")
-        assert await gathered(events, 1) == [("put", "a")]
-        (mine,) = await other.queue("mail").pop(worker="w")
-        assert mine.klass == "Other" and mine.fence == 1
-        await other.jobs.cancel("a")
-        found = await client.jobs.get("a")
-        assert found and found.klass == "Greet"
 
 
 # Workers
@@ -270,71 +224,7 @@ def test_namespace_comes_from_the_argument_or_else_the_environment(
     assert Client("redis://localhost", namespace=given).namespace == used
 
 
-# Events
-
-
-async def gathered(events: Stream, count: int) -> list[tuple[str, str | None]]:
-    """Return the kinds and the jids of the next events."""
-    received = aiter(events)
-    async with asyncio.timeout(60):
-        found = [await anext(received) for _ in range(count)]
-    return [(event.kind, getattr(event, "jid", None)) for event in found]
-
-
-async def test_calls_work_beside_many_event_listeners(client: Client, until: Until) -> None:
-    async def listen() -> tuple[str, str | None]:
-        async with client.events() as events:
-            return (await gathered(events, 1))[0]
-
-    listening = [asyncio.create_task(listen()) for _ in range(40)]
-
-    async def all_listen() -> bool:
-        return (
-            dict(await client.redis.pubsub_numsub(f"{client.namespace}:log"))[
-                f"{client.namespace}:log".encode()
-            ]
-            == 40
-        )
-
-    await until(all_listen)
-    await client.queue("mail").put("Greet", jid="a")
-    assert await asyncio.gather(*listening) == [("put", "a")] * 40
-
-
 # Recurring jobs
-
-
-async def test_recurring_job_puts_instances(client: Client) -> None:
-    every = await client.queue("mail").recur(
-        digest, {"day": "Monday"}, every=3600, jid="digest", priority=-2, tags=["x"]
-    )
-    assert (every.jid, every.klass, every.queue, every.interval, every.data) == (
-        "digest",
-        "Digest",
-        "mail",
-        3600,
-        {"day": "Monday"},
-    )
-    assert (
-        every.priority,
-        every.tags,
-        every.retries,
-        every.count,
-        every.backlog,
-        every.coalesce,
-    ) == (-2, ["x"], 2, 0, 0, True)
-    (instance,) = await client.queue("mail").pop(5)
-    assert (instance.jid, instance.spawned_from, instance.klass, instance.data) == (
-        "digest-1",
-        "digest",
-        "Digest",
-        {"day": "Monday"},
-    )
-    assert (instance.priority, instance.tags, instance.retries) == (-2, ["x"], 2)
-    before = every.next
-    await every.refresh()
-    assert every.count == 1 and every.next and before and every.next > before
-    assert repr(every) == "<RecurringJob digest Digest every 3600 s into 'mail'>"
 
 
 async def test_recurring_job_update_is_atomic(client: Client) -> None:

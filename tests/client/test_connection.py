@@ -15,7 +15,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 
-from aioqless import AioqlessError, Client, Job, Settings, Worker, job
+from aioqless import Client
 from aioqless.client.events import Put
 from aioqless.redis.connection import Connection
 from tests.client.proxy import Proxy
@@ -63,36 +63,6 @@ async def test_subscription_begun_in_an_outage_works_after_it(
         assert (await waiting).state == "complete"
 
 
-async def test_worker_receives_commands_after_its_subscription_met_a_silent_proxy(
-    proxy: Proxy, client: Client, namespace: str, until: Until
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
-    settings = Settings(queues=("mail",), allow_eviction=True)
-    async with (
-        Client(proxy.url, namespace=namespace, timeout=1.5) as behind,
-        Worker(behind, greet, settings=settings) as worker,
-    ):
-
-        async def obeys() -> bool:
-            try:
-                return bool(await client.workers.show(worker.name))
-            except AioqlessError:  # it is not subscribed yet
-                return False
-
-        await until(obeys)
-        await until(
-            lambda: proxy.said(b"SUBSCRIBE") == 2
-        )  # to its own channels, and while it is idle to those of all queues
-        proxy.silent = True
-        seen = proxy.connections
-        proxy.cut_off(b"SUBSCRIBE")
-        await until(lambda: proxy.connections == seen + 2)
-        proxy.silent = False
-        assert await until(obeys)
-
-
 @pytest.mark.parametrize("callers", [1, 50])
 async def test_timeout_limits_a_call_with_all_its_retries(
     callers: int,
@@ -119,15 +89,6 @@ async def test_tls_to_a_server_without_tls_raises_with_the_cause() -> None:
         ):
             await client.queue("mail").length()
         assert time.monotonic() - began < 8
-
-
-async def test_tls_to_a_redis_without_tls_raises_with_the_cause(own_server: OwnServer) -> None:
-    async with Client(own_server.url.replace("redis://", "rediss://"), timeout=0.9) as client:
-        with pytest.raises(
-            exceptions.ConnectionError,
-            match=r"can't connect to Redis at rediss://.*: .*(no TLS|SSL|closed|reset)",
-        ):
-            await client.queue("mail").length()
 
 
 async def test_reply_that_arrived_while_the_loop_was_blocked_past_the_timeout_is_read(
@@ -191,34 +152,6 @@ async def test_too_many_clients_counts_as_an_outage(
         assert "max number of clients" in str(told.value) or "reset" in str(told.value)
         full.config_set("maxclients", 100)
         assert await client.queue("mail").put("Greet", jid="a") == "a"
-
-
-@pytest.mark.parametrize("login", ["", ":s3cret@"])
-async def test_worker_that_starts_while_redis_has_too_many_clients_waits(
-    own_server: OwnServer,
-    full: blocking.Redis,
-    until: Until,
-    login: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        ran.append(job.jid)
-
-    if login:
-        full.config_set("requirepass", "s3cret")
-    url = own_server.url.replace("redis://", f"redis://{login}") + "/3"
-    async with Client(url, timeout=2) as client:
-        worker = Worker(client, greet, settings=Settings(queues=("mail",)))
-        working = asyncio.ensure_future(worker.run())
-        assert not (await asyncio.wait([working], timeout=1))[0]
-        full.config_set("maxclients", 100)
-        jid = await client.queue("mail").put("Greet")
-        await until(lambda: ran == [jid])
-        worker.stop()
-        await working
 
 
 async def test_busy_redis_counts_as_an_outage_when_connecting(

@@ -8,7 +8,7 @@ import random
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Durability, NewJob, chain
+from aioqless import Client, Durability, NewJob
 from aioqless.errors import NotDurable, PutManyError
 from aioqless.store import ATTEMPTS
 from aioqless.store.script_composer import compose
@@ -74,48 +74,6 @@ async def test_connection_error_names_the_address_without_the_password(
         ) as told:
             await client.queue("mail").length()
     assert "secret" not in str(told.value)
-
-
-async def test_client_reconnects(proxied_client: Client, proxy: Proxy) -> None:
-    await proxied_client.queue("mail").put("Greet")
-    await proxy.close()
-    with pytest.raises(exceptions.ConnectionError):
-        await proxied_client.queue("mail").put("Greet")
-    await proxy.open()
-    await proxied_client.queue("mail").put("Greet")
-    assert await proxied_client.queue("mail").length() == 2
-
-
-async def test_concurrent_calls_have_distinct_request_ids(client: Client) -> None:
-    jobs = await asyncio.gather(
-        *(
-            client.internals.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
-            for n in range(50)
-        )
-    )
-    assert jobs == [f"j{n}" for n in range(50)]
-    kept = [
-        key async for key in client.redis.scan_iter(f"{client.namespace}:x:request:*", count=1000)
-    ]
-    for _ in range(3):
-        await asyncio.gather(
-            *(
-                client.internals.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
-                for n in range(50)
-            )
-        )
-    assert (
-        len(
-            [
-                key
-                async for key in client.redis.scan_iter(
-                    f"{client.namespace}:x:request:*", count=1000
-                )
-            ]
-        )
-        == len(kept)
-        == 50
-    )
 
 
 async def test_script_flushes_during_many_calls_are_transparent(
@@ -204,25 +162,6 @@ async def test_ping_returns_while_redis_answers(proxied_client: Client, proxy: P
     await proxy.close()
     with pytest.raises(exceptions.ConnectionError):
         await proxied_client.ping()
-
-
-async def test_workflow_and_recurring_job_are_put_again_without_another_one(
-    proxied_client: Client, proxy: Proxy, client: Client
-) -> None:
-    await client.put_flow(chain(NewJob("A"), NewJob("B")), queue="warm")
-    await client.recur("Greet", jid="warm", every=60, queue="warm")
-    jobs = [NewJob("A", jid=jid, if_exists="keep") for jid in ("one", "two")]
-    flow = chain(*jobs)
-    proxy.about, proxy.drop = compose("put_flow", client.namespace).sha.encode(), ATTEMPTS
-    with pytest.raises(exceptions.ConnectionError):
-        await proxied_client.put_flow(flow, queue="mail")
-    assert (await proxied_client.put_flow(flow, queue="mail")).existing == "one"
-    proxy.about, proxy.drop = compose("recur", client.namespace).sha.encode(), ATTEMPTS
-    with pytest.raises(exceptions.ConnectionError):
-        await proxied_client.recur("Greet", jid="nightly", every=60, queue="mail")
-    await proxied_client.recur("Greet", jid="nightly", every=60, queue="mail")
-    counts = await client.queue("mail").counts()
-    assert (counts.waiting, counts.depends, counts.recurring) == (1, 1, 1)
 
 
 async def test_put_many_that_is_not_durable_says_so_for_each_job(own_server: OwnServer) -> None:

@@ -199,10 +199,3 @@ def test_client_that_was_opened_on_another_event_loop_is_refused(
             assert await client.queues() == []
 
     asyncio.run(within())
-
-
-async def test_thread_without_an_event_loop_is_led_to_the_synchronous_client(
-    client: Client,
-) -> None:
-    with pytest.raises(RuntimeError, match=r"aioqless\.SyncClient"):
-        await asyncio.to_thread(Client.current)

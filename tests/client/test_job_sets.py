@@ -12,11 +12,9 @@ from aioqless import (
     AioqlessError,
     Client,
     JobExists,
-    Key,
     NewJob,
     PutManyError,
     SetClosed,
-    Unique,
     Worker,
     chain,
     group,
@@ -187,15 +185,6 @@ async def test_members_may_depend_on_each_other(client: Client) -> None:
         jobs.append(job.with_options(jid=f"m{number}", depends=[f"m{number - 1}"]))
     assert await numbers.put_many(jobs) == 120
     assert (await numbers.status()).open == 120
-
-
-async def test_last_of_debounced_members_counts(client: Client) -> None:
-    jobs = [double.data(number=number) for number in range(120)]
-    last = [each.with_options(unique=Unique(Key("last"), debounce=60)) for each in jobs]
-    assert await client.job_set("n").put_many(last) == 1
-    (jid,) = await client.queue("rows").jids("scheduled")
-    job = await client.jobs.get(jid)
-    assert job is not None and job.data == {"number": 119}
 
 
 async def test_workflow_is_followed_retried_and_canceled_as_a_set(client: Client) -> None:

@@ -367,16 +367,3 @@ async def test_operator_fails_only_a_job_that_has_not_ended_and_does_not_run(
     await running(client, "b")
     with pytest.raises(LockLost, match="only its holder can fail a running job"):
         await (await read(client, "b")).fail("set aside", group="typo")
-
-
-async def test_retry_puts_a_failed_job_back_with_all_its_retries(client: Client) -> None:
-    job = await running(client)
-    await job.retry()
-    (job,) = await client.queue("mail").pop()
-    await job.fail("no such word", group="typo")
-    failed = await client.jobs.get("a")
-    assert failed and (failed.state, failed.remaining) == ("failed", 4)
-    await client.jobs.retry("a")
-    await failed.refresh()
-    assert (failed.state, failed.queue, failed.remaining) == ("waiting", "mail", 5)
-    assert await client.jobs.failed_counts() == {}

@@ -122,25 +122,6 @@ async def test_changing_the_cron_expression_changes_the_next_time(client: Client
     assert (await recurring.refresh()).cron == "15 6 * * *"
 
 
-async def test_interval_is_changed_by_the_option_that_set_it(client: Client) -> None:
-    recurring = await client.queue("mail").recur("Digest", every=3600, jid="r")
-    await recurring.update(every=10, retries=2)
-    assert (recurring.interval, recurring.retries) == (10, 2)
-    for wrong, error in (
-        ({"every": 0}, ValueError),
-        ({"every": "1"}, TypeError),
-        ({"interval": 1}, TypeError),
-    ):
-        with pytest.raises(error, match="every"):
-            await recurring.update(retries=3, **wrong)
-    daily = await client.queue("mail").recur("Digest", cron="0 9 * * *", jid="daily")
-    with pytest.raises(
-        InvalidArgument, match="is not an option of a recurring job that can be changed"
-    ):
-        await daily.update(every=10)
-    assert (await recurring.refresh()).retries == 2
-
-
 async def test_recurring_job_accepts_data_at_the_clients_limit(
     redis_url: str, namespace: str
 ) -> None:

@@ -95,13 +95,6 @@ def test_client_denied_by_the_protected_mode_may_be_admitted_later() -> None:
     assert isinstance(error, exceptions.AuthenticationError)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1", "nonsense", "redis://127.0.0.1:port"])
-async def test_invalid_address_is_refused(url: str) -> None:
-    with pytest.raises(ValueError):
-        async with Client(url):
-            pass
-
-
 async def test_missing_database_raises(own_server: OwnServer) -> None:
     async with Client(f"{own_server.url}/99") as client:
         with pytest.raises(

@@ -101,11 +101,6 @@ def test_threads_can_share_a_client(blocking: SyncClient) -> None:
     assert blocking.call(lambda client: client.queue("mail").length()) == 200
 
 
-async def test_calls_on_an_event_loop_are_refused(blocking: SyncClient) -> None:
-    with pytest.raises(RuntimeError, match="event loop"):
-        blocking.put("K", queue="mail")
-
-
 def test_call_after_close_connects_again(blocking: SyncClient) -> None:
     others = threading.enumerate()
     blocking.put("K", queue="mail")

@@ -1,4 +1,4 @@
-"""Workers over broken, stalled and slow connections: each job runs once."""
+"""Pops whose replies were lost, and runs of a worker that has lost its lock."""
 
 from __future__ import annotations
 
@@ -10,43 +10,10 @@ from aioqless import Client, Job, LockLost, Settings, Worker, WrongState, job
 from aioqless.store import ATTEMPTS
 from aioqless.store.script_composer import compose
 from tests.client.proxy import Proxy
-from tests.client.proxy_faults import Fault, over_each_fault
 from tests.conftest import Until
-from tests.worker.conftest import Lines, lines
+from tests.worker.conftest import lines
 
 __all__ = ["lines"]
-
-
-@over_each_fault
-async def test_worker_runs_each_job_once_despite_connection_faults(
-    client: Client,
-    proxied_client: Client,
-    proxy: Proxy,
-    fault: Fault,
-    until: Until,
-    lines: Lines,
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        ran.append(job.jid)
-        if len(ran) % 3 == 0:
-            fault(proxy)
-
-    for number in range(12):
-        await client.queue("mail").put(greet, jid=f"j{number}")
-    async with Worker(
-        proxied_client, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)
-    ):
-        await until(lambda: client.jobs.complete_jids(count=100))
-        await until(lambda: len(lines.of("job.completed")) == 12)
-    assert sorted(ran) == sorted(f"j{number}" for number in range(12))
-    assert not [
-        line
-        for line in lines.all
-        if line["event"] in ("job.lock_lost", "job.refused", "job.outcome_dropped")
-    ]
 
 
 async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(

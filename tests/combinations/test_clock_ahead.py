@@ -81,26 +81,6 @@ async def test_starting_worker_computes_a_cron_expression_again(
     assert ran == ["r-1"]
 
 
-async def test_run_is_not_repeated_after_a_small_step_of_the_clock(
-    clock_client: Client, clock: Clock
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Note")
-    async def note(job: Job) -> None:
-        ran.append(job.jid)
-
-    clock.now = NOON - 60
-    await clock_client.queue("default").recur(note, cron="0 12 * * *", jid="r")
-    clock.now = NOON + 1
-    await run_jobs(clock_client, note)
-    clock.now = NOON - 5
-    await run_jobs(clock_client, note)
-    clock.now = NOON + 1
-    await run_jobs(clock_client, note)
-    assert ran == ["r-1"]
-
-
 async def test_check_finds_a_cron_expression_that_stands_still_and_repairs_it(
     clock_client: Client, clock: Clock
 ) -> None:

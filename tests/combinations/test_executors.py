@@ -14,7 +14,6 @@ from aioqless import (
     Client,
     Inject,
     Job,
-    Key,
     Limit,
     Worker,
     job,
@@ -24,7 +23,7 @@ from aioqless import (
 from aioqless.handlers import CallNext
 from aioqless.testing import run_jobs
 from tests.combinations import in_processes
-from tests.combinations.conftest import existing_job, states
+from tests.combinations.conftest import existing_job
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -83,21 +82,6 @@ async def test_process_handler_with_a_resource_is_refused(
         Worker(client, take, pool)
     with pytest.raises(AioqlessError, match="no @resource of this worker opens one"):
         Worker(client, take)
-
-
-async def test_failed_dependency_is_kept_beyond_its_retention_while_it_has_dependents(
-    client: Client,
-) -> None:
-    await client.config.set("failed-history", 0)
-    mail = client.queue("mail")
-    await mail.put("Fails", jid="a")
-    await mail.put("Good", jid="b", depends=["a"])
-    await mail.put("Fails", jid="c", unique=Key("k"), limits=[Limit("k", max_concurrency=1)])
-    for failing in await mail.pop(2):
-        await failing.fail("it is", group="broken")
-    assert await states(client, "a", "b", "c") == ["failed", "depends", None]
-    assert await mail.put("Fails", jid="d", unique=Key("k")) == "d"
-    await client.jobs.cancel("a", "b", "d")
 
 
 async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(

@@ -14,7 +14,6 @@ from aioqless import Client, Job, NewJob, Retry, Settings, Unique, Worker, chain
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.errors import NoResult
-from aioqless.testing import Clock, run_jobs
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
@@ -66,19 +65,6 @@ async def test_imported_jobs_are_unique_by_jid_only(client: Client) -> None:
     assert await states(client, "a", "b") == ["complete", "complete"]
 
 
-async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_others(
-    client: Client,
-) -> None:
-    queue = client.queue("mail")
-    new = [
-        NewJob("Sync", jid=jid, if_dependency_fails="fail", depends=["x"], missing="done")
-        for jid in ("x", "y")
-    ]
-    with pytest.raises(ExceptionGroup, match=r"of 2 jobs, 1 .* refused"):
-        await queue.put_many(new)
-    assert await states(client, "x", "y") == [None, "waiting"]
-
-
 @job(klass="Index", unique=Unique(("page",), debounce=30, debounce_max=60))
 async def index(job: Job[Any], page: int, text: str) -> str:
     if text == "fails":
@@ -86,21 +72,6 @@ async def index(job: Job[Any], page: int, text: str) -> str:
     if text == "sleeps":
         await job.sleep("rest", 60)
     return text
-
-
-async def test_debounced_put_waits_for_a_job_that_sleeps(
-    clock_client: Client, clock: Clock
-) -> None:
-    first = await clock_client.put(index.data(page=1, text="sleeps"))
-    clock.move(30)
-    await run_jobs(clock_client, index)
-    second = await clock_client.put(index.data(page=1, text="b"))
-    clock.move(31)
-    await run_jobs(clock_client, index)
-    assert await states(clock_client, first, second) == ["scheduled", "depends"]
-    clock.move(30)
-    await run_jobs(clock_client, index)
-    assert await states(clock_client, first, second) == ["complete", "complete"]
 
 
 async def test_debounced_job_with_a_follow_up_is_superseded_instead_of_retried(

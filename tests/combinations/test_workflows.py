@@ -57,18 +57,6 @@ async def test_dependents_of_a_timed_out_or_crashed_job_fail(
             await last.outcome()
 
 
-async def test_job_put_again_has_its_new_failure_policy(client: Client) -> None:
-    mail = client.queue("mail")
-    for jid in ("former", "later"):
-        await mail.put("Flaky", jid=jid)
-    await mail.put("Sum", jid="a", depends=["former"], if_dependency_fails="cancel")
-    await mail.put("Sum", jid="b", depends=["former", "later"], if_dependency_fails="cancel")
-    await mail.put("Sum", jid="a", depends=["later"])
-    await (await existing_job(client, "later")).fail("by hand", group="broken")
-    assert await states(client, "a", "b") == ["depends", None]
-    await client.jobs.cancel("former", "later", "a")
-
-
 async def test_results_outlive_pruned_jobs(client: Client) -> None:
     @job(klass="Brief", result_ttl=60)
     async def brief(job: Job[Any]) -> str:

@@ -235,20 +235,6 @@ async def test_host_serves_requests_while_the_worker_retries_a_password_that_has
             go[0].set()
 
 
-async def test_host_stops_while_redis_refuses_the_password(
-    own_server: OwnServer, until: Until, lines: Lines
-) -> None:
-    async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
-        app = App(client)
-        async with HOSTS["aiohttp"](app.lifespan, app.put) as running:
-            await until(lambda: app.worker and app.worker.ready)
-            await operator.config_set("requirepass", "secret")
-            await operator.client_kill_filter(_type="normal", skipme=True)
-            await until(lambda: lines.of("worker.redis_lost"))
-            await asyncio.wait_for(running.stop(), 60)
-    assert app.left is None
-
-
 async def test_worker_in_a_host_installs_no_signal_handlers(client: Client, until: Until) -> None:
     def theirs(*_: object) -> None: ...
 

@@ -102,28 +102,6 @@ def test_job_passes_from_machine_to_person_to_machine(open_browsers: Sit, url: s
 
 
 @pytest.mark.long
-def test_two_people_with_two_windows_get_four_different_items(open_browsers: Sit) -> None:
-    ada, bob = open_browsers("Ada"), open_browsers("Bob")
-    second, third = ada.window(), bob.window()
-    assert len({person.take() for person in (ada, bob, second, third)}) == 4
-
-
-@pytest.mark.long
-def test_duplicated_window_gets_its_own_item(open_browsers: Sit) -> None:
-    ada = open_browsers("Ada")
-    name = ada.take()
-    with (
-        ada.context.expect_page() as opened
-    ):  # a window that another one opens copies its session storage
-        ada.page.evaluate("window.open(location.href)")
-    copy = opened.value
-    copy.wait_for_selector("body:not([aria-busy]) #idle-text:not(:empty):visible")  # else busy
-    copy.keyboard.press("n")
-    copy.wait_for_selector("#work:visible")
-    assert copy.inner_text("#item-name") != name.rpartition(".")[2]
-
-
-@pytest.mark.long
 def test_reload_changes_nothing(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     name = ada.take()
@@ -227,16 +205,6 @@ def test_person_whose_session_ended_is_asked_to_sign_in(
     expect(ada.page.get_by_label("Your name")).to_be_focused()
     assert ada.recent_items() == []
     ada.complaints.clear()  # a browser logs each request that is refused
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_late_answer_counts_unless_the_item_was_taken(open_browsers: Sit) -> None:
-    ada = open_browsers("Ada")
-    ada.take()
-    ada.sees("#over", "your answer still counts")
-    ada.press("2")
-    ada.sees("#done", re.compile("^1 of"))
 
 
 @pytest.mark.long

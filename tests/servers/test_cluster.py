@@ -19,7 +19,7 @@ from aioqless.redis.cluster import hash_tag, slot_of
 from tests.conftest import Until
 from tests.servers.load import Ledger, Load, lost
 from tests.servers.load import until as eventually
-from tests.servers.processes import Cluster, Server, free_ports, server_program
+from tests.servers.processes import Cluster, Server, server_program
 
 SPREAD = ("{a}", "{b}", "{c}")  # one on each master
 
@@ -117,14 +117,6 @@ async def test_any_node_leads_to_the_node_of_the_namespace(cluster: Cluster, nod
         f"redis+cluster://127.0.0.1:1,{cluster.nodes[node].address}", namespace="{c}"
     ) as client:
         assert await client.queue("mail").length() == 0
-
-
-async def test_pause_of_a_ledger_ends_when_its_load_is_stopped() -> None:
-    """A job that the dead master had not replicated never runs, and is waited for."""
-    now = time.monotonic()
-    ledger = Ledger(put={"first": now - 99, "second": now - 80}, killed=now - 100)
-    ledger.stopped = now - 79
-    assert ledger.put_again == pytest.approx(20)
 
 
 # Slot migration
@@ -240,11 +232,6 @@ async def test_partitions_of_a_dead_master_resume_and_others_on_shared_connectio
         await asyncio.gather(*waiting)
         assert await client.queue("default").length() == len(jids)
         assert await client.check() == []
-
-
-def test_bus_ports_and_ports_do_not_collide() -> None:
-    offered = iter([32_001, 42_001, 32_001, 22_001, 32_003])
-    assert free_ports(2, lambda: next(offered)) == [32_001, 32_003]
 
 
 @pytest.mark.parametrize(

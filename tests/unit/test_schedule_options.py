@@ -68,15 +68,11 @@ def test_nickname_stands_for_its_expression(nickname: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "why"),
     [
-        ({"cron": "0 0 31 2 *"}, ValueError, "cron '0 0 31 2 *' never comes: there is no such day"),
-        ({"cron": "0 9 * * *", "every": 60}, TypeError, "a recurring job has either every="),
         ({"every": 60, "max_runs": 0}, ValueError, "max_runs must be an integer >= 1"),
         ({"every": 60, "until": "2030"}, TypeError, "until"),
         ({"max_runs": 3}, TypeError, "max_runs is for a recurring job"),
-        ({"every": 60, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
         ({"every": 60, "data": {"day": 5}}, InvalidData, "Expected `str`, got `int`"),
         ({"data": 5}, TypeError, "data is for a recurring job: pass every= or cron=, too"),
-        ({"timezone": "UTC"}, TypeError, "timezone is for a recurring job"),
     ],
 )
 def test_invalid_schedule_is_refused_by_the_decorator(

@@ -9,7 +9,7 @@ import pytest
 
 from aioqless import Client, Inject, InvalidData, Job, NewJob, Worker, job
 from tests.unit.records import perform_run, performed, run_of
-from tests.unit.typed import Box, Point
+from tests.unit.typed import Point
 
 if TYPE_CHECKING:
     from decimal import Decimal as TypeOfTheTypeCheckerAlone
@@ -126,14 +126,6 @@ def test_data_is_checked_before_a_put() -> None:
     resize.check(b'{"path": "a.png"}')
     with pytest.raises(InvalidData):
         resize.check(b"{}")
-
-
-async def test_parameters_without_a_type_accept_anything() -> None:
-    @job
-    async def keep(job, what, where=None):  # type: ignore[no-untyped-def]
-        return what, where
-
-    assert await performed(keep, '{"what": [1, {"a": null}]}') == ([1, {"a": None}], None)
 
 
 async def test_mutable_default_is_copied_for_each_run() -> None:
@@ -261,14 +253,6 @@ async def test_data_is_converted_to_the_dataclass_of_the_job_type() -> None:
     assert await performed(plot, '{"x": 1, "added": true}') == Point(1, 0)
 
 
-async def test_data_is_converted_to_the_struct_of_the_job_type() -> None:
-    @job
-    async def pack(job: Job[Box]) -> Any:
-        return job.data
-
-    assert await performed(pack, '{"points": [{"x": 1}]}') == Box([Point(1, 0)])
-
-
 async def test_data_is_converted_to_the_dict_of_the_job_type() -> None:
     @job
     async def hail(job: Job[Person]) -> Any:
@@ -277,24 +261,6 @@ async def test_data_is_converted_to_the_dict_of_the_job_type() -> None:
     assert await performed(hail, '{"name": "Ada"}') == "Ada"
     with pytest.raises(InvalidData, match="missing required field `name`"):
         await performed(hail, "{}")
-
-
-async def test_data_can_be_a_list_or_a_number() -> None:
-    @job
-    async def add(job: Job[list[int]]) -> Any:
-        return sum(job.data)
-
-    assert await performed(add, "[1, 2]") == 3
-    with pytest.raises(InvalidData):
-        await performed(add, '["a"]')
-
-
-async def test_job_typed_with_any_accepts_anything() -> None:
-    @job
-    async def keep(job: Job[Any]) -> Any:
-        return job.data
-
-    assert await performed(keep, "[{}]") == [{}]
 
 
 async def test_unchanged_typed_data_is_kept_unchanged() -> None:

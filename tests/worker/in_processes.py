@@ -16,7 +16,6 @@ from typing import Any
 import structlog
 
 from aioqless import Fail, Job, Next, Retry, Snooze, SyncClient, bulk_job, job
-from aioqless.errors import ProcessDied
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
 UNSENT: ContextVar[Any] = ContextVar("unsent", default="nothing")
@@ -128,9 +127,6 @@ def dies(job: Job[Any]) -> None:
 
 
 die = job(klass="Die", executor="process")(dies)
-die_again = job(
-    klass="DieAgain", executor="process", retry_on=(ProcessDied,), backoff=lambda used: 60
-)(dies)
 
 
 @job(klass="Pid", executor="process")

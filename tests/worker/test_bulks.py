@@ -97,15 +97,6 @@ async def test_full_bulk_is_taken_at_once_and_the_rest_after_within(
     assert len(lines.of("outcomes.stored", jobs=3)) == 1
 
 
-async def test_jobs_are_taken_together_by_fields(client: Client, work: Work, until: Until) -> None:
-    rows = Rows(size=2, together_by=("kind",))
-    rows.end.set()
-    async with work(rows.handler):
-        for n in range(4):
-            await rows.handler.put(Row(n, kind="even" if n % 2 == 0 else "odd"))
-        await until(lambda: sorted(rows.numbers) == [[0, 2], [1, 3]])
-
-
 async def test_bulk_is_one_slot_and_its_jobs_have_locks_of_their_own(
     client: Client, work: Work, until: Until
 ) -> None:
@@ -307,22 +298,6 @@ async def test_shutdown_releases_all_and_they_are_taken_together_again(
         for jid in jids:
             assert (await after(client, until, jid, "complete")).remaining == 5
     assert rows.numbers == [[0, 1, 2], [0, 1, 2]]
-
-
-async def test_locks_of_a_bulk_that_blocks_the_loop_are_renewed(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    await client.config.set("heartbeat", 2)
-
-    @bulk_job(klass="Rows", queue="mail", size=100, within=30)
-    async def block(jobs: list[Job[Row]]) -> None:
-        threading.Event().wait(4)
-
-    await client.queue("mail").put_many(block.data(Row(n)) for n in range(100))
-    async with work(block):
-        await until(lambda: len(lines.of("job.completed")) == 100, 60)
-    assert not lines.of("job.lock_lost")
-    assert lines.of("worker.loop_blocked", klass="Rows")
 
 
 # Others

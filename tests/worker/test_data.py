@@ -10,7 +10,7 @@ import pytest
 
 from aioqless import Client, Job, Retry, Snooze, job
 from tests.conftest import Until
-from tests.worker.conftest import Lines, Work
+from tests.worker.conftest import Work
 from tests.worker.in_processes import again
 from tests.worker.states import after
 
@@ -44,20 +44,6 @@ async def test_handler_that_takes_no_data_can_set_keys_after_a_refresh(
     async with work(walk):
         done = await after(client, until, jid, "complete")
     assert done.data == {"page": 2}
-
-
-async def test_job_that_its_handler_completes_and_reads_again_is_not_completed_twice(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    @job(klass="Walk")
-    async def walk(job: Job) -> None:
-        await job.complete()
-        assert await client.jobs.get(job.jid)
-
-    jid = await client.queue("mail").put(walk.data())
-    async with work(walk):
-        await until(lambda: lines.of("job.settled", jid=jid) or lines.of("job.lock_lost", jid=jid))
-    assert not lines.of("job.lock_lost")
 
 
 async def test_data_of_a_handler_that_takes_none_stays_as_it_was_put(

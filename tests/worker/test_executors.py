@@ -283,17 +283,6 @@ async def test_job_whose_handler_stops_at_shutdown_is_released(
     assert (tmp_path / "a-ended").read_text() == "shutdown"
 
 
-async def test_handler_in_a_thread_sees_a_lost_lock(
-    client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
-) -> None:
-    await client.queue("mail").put(in_processes.look_in_thread, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.look_in_thread) as worker:
-        await began("a")
-        await client.jobs.cancel("a")
-        await until(lambda: not worker.running)
-    assert (tmp_path / "a-ended").read_text() == "lost" and lines.of("job.lock_lost", jid="a")
-
-
 async def test_coroutine_sees_why_it_is_canceled(
     client: Client, work: Work, until: Until, lines: Lines, began: Began
 ) -> None:
@@ -445,18 +434,6 @@ async def test_fork_of_a_handler_does_not_report_the_outcome(
         await until(lambda: len(lines.of("job.completed")) == 2)
     jobs = [await found(client, jid) for jid in "ab"]
     assert jobs[0].data["pid"] == jobs[1].data["pid"]
-
-
-async def test_crash_can_be_retried_as_transient(
-    client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
-) -> None:
-    jid = await client.queue("mail").put(
-        in_processes.die_again, {"folder": str(tmp_path), "code": 3}
-    )
-    async with work(in_processes.die_again):
-        await until(lambda: lines.of("job.retried", delay=60, remaining=4))
-    job = await found(client, jid)
-    assert job.state == "scheduled" and job.failure and job.failure.group == "mail-ProcessDied"
 
 
 async def test_crash_of_an_idle_process_affects_no_job(

@@ -33,8 +33,3 @@ def test_handler_of_the_main_script_is_refused(
         ValueError, match="can't import it from the main script: move it to a module"
     ):
         Worker(client, local)
-
-
-def test_unknown_executor_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"executor must be 'process' or left out .*'thread'"):
-        job(executor="thread")  # type: ignore[call-overload]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,44 +89,4 @@ async def test_outcome_refused_by_redis_fails_the_job(
         failed.failure
         and failed.failure.group == "mail-InvalidArgument"
         and "delay" in failed.failure.message
-    )
-
-
-async def test_outcome_exception_without_init_is_recognized_by_its_class(
-    client: Client, work: Work, until: Until
-) -> None:
-    class Soon(Retry):
-        def __init__(self) -> None: ...
-
-    class Bad(Fail):
-        def __init__(self) -> None: ...
-
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        raise Soon if job.remaining > 4 else Bad
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet):
-        failed = await after(client, until, jid, "failed")
-    assert failed.remaining == 4 and failed.failure and failed.failure.group == "mail-Bad"
-
-
-@pytest.mark.parametrize(
-    "backoff", [lambda used: 1 / 0, lambda used: "soon", lambda used: float("inf")]
-)
-async def test_invalid_backoff_fails_the_job_and_not_the_worker(
-    client: Client, work: Work, until: Until, backoff: Callable[[int], Any]
-) -> None:
-    @job(klass="Greet", retry_on=(LookupError,), backoff=backoff)
-    async def greet(job: Job[Any]) -> None:
-        raise LookupError("no such word")
-
-    jid = await client.queue("mail").put(greet)
-    async with work(greet) as worker:
-        failed = await after(client, until, jid, "failed")
-        assert worker.healthy
-    assert failed.failure and failed.failure.group in (
-        "mail-ZeroDivisionError",
-        "mail-TypeError",
-        "mail-ValueError",
     )

@@ -85,25 +85,6 @@ async def test_handler_that_blocks_the_loop_for_longer_than_its_lock_keeps_it(
     assert re.search(r"test_lock_renewer\.py:\d+ .*hog", first["where"]) and "worker" in first
 
 
-async def test_other_jobs_keep_their_locks_while_a_handler_blocks_the_loop(
-    client: Client, short: None, work: Work, until: Until, stay: Stay, lines: Lines
-) -> None:
-    @job(klass="Hog")
-    async def hog(job: Job[Any]) -> None:
-        rival.go.set()
-        time.sleep(2.6)  # noqa: ASYNC251
-
-    with Rival(client) as rival:
-        async with work(hog, stay.handler) as worker:
-            await client.queue("mail").put(stay.handler)
-            await until(lambda: worker.running)
-            await client.queue("mail").put(hog)
-            await until(lambda: lines.of("job.completed", klass="Hog"))
-            stay.end.set()
-            await until(lambda: lines.of("job.completed", klass="Stay"))
-        assert rival.got == []
-
-
 async def test_blocking_task_of_a_handler_is_reported_with_the_handler(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:

@@ -222,20 +222,6 @@ async def test_finish_hook_gets_the_fields_of_the_log_event(
     assert lines.of("job.failed", jid="last", exhausted=True)
 
 
-async def test_failing_hook_is_logged_without_effect_on_jobs(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    @aioqless.on_finish("job.completed")
-    def broken(job: Job[Any], end: str, **fields: Any) -> None:
-        raise ValueError("no pager")
-
-    async with work(blocking, broken):
-        await client.queue("mail").put(blocking, jid="a")
-        await until(lambda: lines.of("hook.failed", end="job.completed", jid="a"))
-        done = await client.jobs.get("a")
-        assert done and done.state == "complete"
-
-
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 @pytest.mark.parametrize("in_thread", [False, True])
 async def test_hook_that_exits_is_logged_and_does_not_end_the_worker(

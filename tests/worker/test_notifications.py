@@ -13,7 +13,6 @@ import pytest
 
 from aioqless import Client, Job, NewJob, job
 from aioqless.worker.parts import listener
-from aioqless.worker.poller import Poller
 from tests.conftest import Until
 from tests.worker import foreign
 from tests.worker.conftest import Idle, Lines, Work
@@ -109,15 +108,6 @@ async def test_put_by_another_qless_client_soon_after_a_job_wakes_the_worker(
         await until(lambda: ran == ["a", "from-ruby"], SOON)
 
 
-async def test_put_by_another_qless_client_wakes_the_worker(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    async with work(note) as worker:
-        await idle(worker)
-        await foreign.put(client.redis, client.namespace, "mail", "from-ruby", "Note")
-        await until(lambda: ran == ["from-ruby"], SOON)
-
-
 async def test_delayed_job_starts_on_time(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
@@ -180,19 +170,6 @@ async def test_malformed_messages_do_not_stop_the_worker(
         await client.queue("mail").put(note, jid="a")
         await until(lambda: ran == ["a"], SOON)
         assert worker.healthy
-
-
-async def test_worker_pops_again_immediately_after_a_successful_pop(
-    client: Client, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await client.queue("mail").put_many(
-        NewJob(note) for _ in range(95)
-    )  # three pops of a third of the slots
-    with monkeypatch.context() as patched:
-        patched.setattr(Poller, "wake", lambda *_: None)
-        async with work(note, concurrency=90):
-            await until(lambda: len(ran) == 95, SOON)
-            patched.undo()  # which its end needs
 
 
 # Idle workers send nothing, or little
@@ -259,20 +236,6 @@ async def test_paused_queue_with_due_jobs_does_not_keep_the_worker_busy(
     await client.queue("mail").put(note, delay=0.01)
     await client.queue("mail").recur(note, every=0.01, jid="r")
     await client.queue("mail").pause()
-    async with work(note) as worker:
-        await idle(worker)
-        await until(lambda: no_calls(client))
-    assert ran == []
-
-
-async def test_queue_at_its_limit_does_not_keep_the_worker_busy(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    await client.config.set("mail-max-concurrency", 1)
-    for _ in range(3):
-        await client.queue("mail").put(note)
-    assert len(await client.queue("mail").pop(worker="another")) == 1
-    await client.queue("mail").put(note, delay=0.01)
     async with work(note) as worker:
         await idle(worker)
         await until(lambda: no_calls(client))

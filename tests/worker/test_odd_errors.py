@@ -51,11 +51,6 @@ def thread(job: Job[Any], error: str) -> None:
     raise ERRORS[error][0]()
 
 
-@job(klass="Retried", retries=0, retry_on=Exception)
-async def retried(job: Job[Any], error: str) -> None:
-    raise ERRORS[error][0]()
-
-
 @pytest.mark.parametrize(
     "handler", [coroutine, timed, thread, odd_errors.odd_in_process], ids=lambda each: each.klass
 )
@@ -73,20 +68,6 @@ async def test_error_that_cannot_be_formatted_fails_its_job_in_the_group_of_its_
             assert failed.failure
             assert failed.failure.group == f"mail-{ERRORS[name][1]}", name
             assert failed.remaining == 0, name
-
-
-async def test_error_that_cannot_be_formatted_is_retried_as_any_other(
-    client: Client, work: Work, until: Until
-) -> None:
-    jids = {
-        name: await client.queue("mail").put(retried.data(error=name), retries=1)
-        for name in ERRORS
-        if name != "class"
-    }
-    async with work(retried, **FAST):
-        for jid in jids.values():
-            found = await after(client, until, jid, "scheduled")
-            assert found.remaining == 0
 
 
 async def test_odd_error_keeps_its_place_in_the_code(
@@ -240,20 +221,6 @@ async def test_exception_among_the_outcomes_of_a_bulk_is_that_of_its_job(
 
 
 # Work that was not done
-
-
-def test_generator_is_refused_as_a_handler() -> None:
-    def lines(job: Job[Any]) -> Iterator[str]:
-        yield "a"
-
-    async def events(job: Job[Any]) -> Any:
-        yield "a"
-
-    for each in (lines, events):
-        with pytest.raises(TypeError, match="has a `yield`"):
-            job(each)
-        with pytest.raises(TypeError, match="has a `yield`"):
-            bulk_job(size=2, within=1)(each)  # type: ignore[arg-type]
 
 
 class Numbers:

@@ -83,34 +83,3 @@ async def test_job_with_the_wrong_queue_field_does_not_stop_the_worker(
     async with work(note, order=order) as worker:
         await until(lambda: "fine" in ran)
         assert worker.healthy
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"failure": "[1]"},
-        {"failure": '"x"'},
-        {"tags": '{"a":1}'},
-        {"tags": "nonsense"},
-        {"priority": "nan"},
-        {"retries": "many", "remaining": "inf"},
-        {"data": b"\xff\xfe"},
-        {"klass": b"\xff"},
-    ],
-)
-async def test_job_with_malformed_fields_does_not_stop_the_worker(
-    client: Client, work: Work, until: Until, odd: dict[str, Any]
-) -> None:
-    ran: list[str] = []
-
-    @job(klass="Note")
-    async def note(job: Job[Any]) -> None:
-        ran.append(job.jid)
-
-    await client.queue("mail").put(note, jid="odd")
-    for name, value in odd.items():
-        await client.redis.hset(f"{client.namespace}:j:odd", name, value)
-    await client.queue("mail").put(note, jid="fine")
-    async with work(note) as worker:
-        await until(lambda: "fine" in ran)
-        assert worker.healthy

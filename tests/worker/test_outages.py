@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -255,72 +254,6 @@ async def test_worker_waits_for_a_read_only_redis(
         await until(lambda: lines.of("job.completed", jid="a"))
         assert len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_reconnected")) == 1
     assert await state_of(killable_client, "a") == "complete"
-
-
-async def test_worker_waits_for_a_redis_that_is_busy_with_a_script(
-    killable_client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    ran = []
-
-    @job(klass="Note")
-    async def note(job: Job[Any]) -> None:
-        ran.append(job.jid)
-
-    await killable_client.redis.config_set("busy-reply-threshold", 50)
-    async with (
-        work(note, using=killable_client, poll=0.05) as worker,
-        Client(killable_client.url) as other,
-    ):
-        await until(lambda: lines.of("worker.started"))
-        busy = asyncio.ensure_future(other.redis.eval("while true do end", 0))
-        await until(lambda: lines.of("worker.redis_lost"))
-        await killable_client.redis.script_kill()
-        await asyncio.wait([busy])
-        assert busy.exception()
-        await killable_client.queue("mail").put(note, jid="a")
-        await until(lambda: ran == ["a"])
-        assert worker.healthy
-
-
-async def test_flushed_script_cache_is_transparent(
-    killable_client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    ran = []
-
-    @job(klass="Note")
-    async def note(job: Job[Any]) -> None:
-        ran.append(job.jid)
-        await killable_client.redis.script_flush()
-
-    async with work(note, using=killable_client, poll=0.02):
-        for count in range(1, 6):
-            await killable_client.redis.script_flush()
-            await killable_client.queue("mail").put(note)
-            await until(lambda: len(ran) == count)  # noqa: B023
-            await until(lambda: len(lines.of("job.completed")) == count)  # noqa: B023
-    assert not [line for line in lines.all if is_problem(line)]
-
-
-async def test_outcome_of_a_thread_that_returned_in_an_outage_is_stored(
-    killable_client: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
-) -> None:
-    end = threading.Event()
-
-    @job(klass="Block")
-    def block(job: Job[Any]) -> None:
-        end.wait(30)
-        job.data["done"] = True
-
-    await killable_client.queue("mail").put(block, {}, jid="a")
-    async with work(block, using=killable_client):
-        await until(lambda: lines.of("job.started"))
-        own_server.kill()
-        end.set()
-        await until(lambda: lines.of("worker.redis_lost"))
-        await restarted(own_server)
-        await until(lambda: lines.of("job.completed", jid="a"))
-    done = await killable_client.jobs.get("a")
-    assert done and done.data == {"done": True}
 
 
 async def test_tick_missed_in_an_outage_is_made_up_after_it(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, Next, Retry, Snooze, job
+from aioqless import Client, Job, Next, Retry, job
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.states import after, state_of
@@ -49,25 +48,6 @@ async def test_outcome_is_stored_although_the_handler_canceled_its_own_task_last
             await after(client, until, jid, "complete")
 
 
-async def test_snoozed_job_runs_again_later_without_using_a_retry(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    runs: list[int] = []
-
-    @job(klass="Report", retries=0)
-    async def report(job: Job[Any]) -> None:
-        runs.append(job.remaining)
-        if len(runs) < 3:
-            raise Snooze(timedelta(milliseconds=50))
-
-    jid = await client.queue("mail").put(report)
-    async with work(report):
-        done = await after(client, until, jid, "complete")
-    assert (runs, done.remaining) == ([0, 0, 0], 0)
-    assert len(lines.of("job.released", jid=jid, delay=0.05, why="snoozed")) == 2
-    assert [event["what"] for event in done.events].count("released") == 2
-
-
 # Next queue
 
 
@@ -87,26 +67,6 @@ async def test_next_moves_the_job_to_another_queue_with_the_same_jid(
     assert done.data == {"stage": 2}
     assert [stage["q"] for stage in done.history] == ["mail", "billing"]
     assert lines.of("job.advanced", jid=jid, queue="mail", to="billing", state="waiting")
-
-
-async def test_next_can_have_a_delay_or_dependencies(
-    client: Client, work: Work, until: Until
-) -> None:
-    @job(klass="Order")
-    async def order(job: Job[Any]) -> Next:
-        return (
-            Next("billing", delay=600)
-            if job.jid == "later"
-            else Next("billing", depends=("other",))
-        )
-
-    await client.queue("elsewhere").put("Other", jid="other")
-    await client.queue("mail").put(order, jid="later")
-    await client.queue("mail").put(order, jid="held")
-    async with work(order):
-        await after(client, until, "later", "scheduled")
-        held = await after(client, until, "held", "depends")
-    assert held.dependencies == ["other"]
 
 
 async def test_retry_runs_the_job_again_and_uses_a_retry(

@@ -236,13 +236,3 @@ async def test_running_worker_gets_the_jobs_of_one_that_is_gone(
         assert job and job.remaining == job.retries
         listed = {each.name: each for each in await client.workers.counts()}
         assert (listed["former"].jobs, listed["former"].alive) == (0, False)
-
-
-async def test_worker_with_a_stable_name_can_be_stopped_during_an_outage(
-    own_server: Any, lines: Lines, until: Until
-) -> None:
-    async with Client(own_server.url) as client:
-        own_server.kill()
-        async with Worker(client, note, name="ann") as worker:
-            await until(lambda: lines.of("worker.redis_lost"))
-        assert not worker.healthy

@@ -251,28 +251,6 @@ async def test_exporter_that_raises_is_logged_and_the_others_get_the_run(
     assert await runs_of(client) == 1
 
 
-async def test_job_costs_no_command_more(client: Client, until: Until) -> None:
-    async def calls() -> int:
-        stats = await client.redis.info("commandstats")
-        return int(stats.get("cmdstat_evalsha", {"calls": 0})["calls"])
-
-    worker = Reporting(client)
-    before = await calls()
-    for number in range(5000):
-        worker.count(f"Send{number % 2000}")
-    assert await calls() == before
-
-    async def found() -> dict[str, int]:
-        return {each.klass: each.total.runs for each in await client.metrics.klasses()}
-
-    async def reported() -> bool:
-        return sum((await found()).values()) == 5000
-
-    async with worker.presence:  # the report at its end has a bound of its own
-        await until(reported)
-    assert len(await found()) == 1001 and (await found())["others"] == 2000
-
-
 @pytest.mark.parametrize(
     ("environ", "version"),
     [

@@ -203,19 +203,6 @@ async def test_stopping_at_any_moment_loses_no_job(
         await client.jobs.cancel(jid)
 
 
-async def test_start_is_logged_with_queues_and_the_worker_is_listed(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    async with work(name="w-1", concurrency=3) as worker:
-        await until(
-            lambda: lines.of(
-                "worker.started", worker="w-1", queues=("mail",), concurrency=3, handlers=1
-            )
-        )
-        assert worker.healthy
-        assert worker.name in [each.name for each in await until(client.workers.counts)]
-
-
 # Embedded in a host
 
 
@@ -261,24 +248,6 @@ async def test_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task(
     await until(lambda: len(asyncio.all_tasks()) == before)
 
 
-async def test_cancellation_of_the_host_releases_running_jobs(
-    client: Client, work: Work, until: Until, stay: Stay
-) -> None:
-    async def host() -> None:
-        async with work(stay.handler, shutdown_timeout=30):
-            await asyncio.Event().wait()
-
-    await client.queue("mail").put(stay.handler, jid="a")
-    task = asyncio.create_task(host())
-    await until(lambda: stay.began)
-    task.cancel()  # drains
-    await asyncio.sleep(0.01)
-    task.cancel()  # can't wait any longer
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await state_of(client, "a") == "waiting"
-
-
 async def test_worker_run_can_be_canceled(
     client: Client, until: Until, lines: Lines, stay: Stay
 ) -> None:
@@ -307,18 +276,3 @@ async def test_cancellation_at_the_moment_of_a_wakeup_ends_the_worker(
         task.cancel()
         await asyncio.wait([task], timeout=30)
         assert task.cancelled()
-
-
-async def test_two_workers_of_one_client_stop_independently(
-    client: Client, work: Work, until: Until, began: list[str]
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        began.append(job.jid)
-
-    async with work(greet):
-        async with work(greet) as other:
-            other.stop()
-            await until(lambda: not other.healthy)
-        await client.queue("mail").put(greet, jid="a")
-        await until(lambda: began == ["a"])

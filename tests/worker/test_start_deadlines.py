@@ -38,17 +38,6 @@ async def test_job_past_its_start_deadline_fails_without_a_run(
     assert late and late.failure and late.failure.group == "mail-expired" and late.expiry
 
 
-async def test_job_put_again_has_no_start_deadline(
-    client: Client, work: Work, until: Until
-) -> None:
-    ran.clear()
-    mail = client.queue("mail")
-    await mail.put(known, jid="a", expires_in=0)
-    await mail.put(known, jid="a")
-    async with work(known):
-        await until(lambda: ran == ["a"])
-
-
 async def test_handler_says_in_what_time_its_jobs_must_start(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:

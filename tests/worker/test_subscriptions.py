@@ -112,25 +112,6 @@ async def test_newly_subscribed_queue_is_served_immediately(
         await until(lambda: list(stage.running) == ["reports0", "reports1"])
 
 
-async def test_unsubscribing_a_queue_does_not_stop_its_running_jobs(
-    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs, lines: Lines
-) -> None:
-    await fill(client, "mail", 1)
-    async with work(stage.handler, queues=("mail", "reports")) as worker:
-        await until(lambda: list(stage.running) == ["mail0"])
-        worker.unsubscribe("mail")
-        await fill(client, "mail", 1, first=1)
-        await fill(client, "reports", 1)
-        await until(lambda: list(stage.running) == ["mail0", "reports0"])
-        stage.end()
-        await until(lambda: len(lines.of("job.completed")) == 2)
-    assert (stage.ran, lines.of("worker.unsubscribed", queue="mail") != []) == (
-        ["mail0", "reports0"],
-        True,
-    )
-    assert await client.queue("mail").length() == 1
-
-
 async def test_worker_without_queues_waits_for_a_subscription(
     client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
@@ -142,19 +123,6 @@ async def test_worker_without_queues_waits_for_a_subscription(
         await until(lambda: no_calls(client))
         worker.subscribe("mail")
         await until(lambda: list(stage.running) == ["mail0"])
-
-
-async def test_invalid_subscriptions_are_refused(work: Work, stage: RunningJobs) -> None:
-    async with work(stage.handler) as worker:
-        with pytest.raises(ValueError, match="queue 'post' is not subscribed"):
-            worker.unsubscribe("post")
-        with pytest.raises(
-            ValueError, match="has a weight, which counts only where the order is weighted"
-        ):
-            worker.subscribe("post", weight=2)
-        with pytest.raises(ValueError, match="queue must not be empty"):
-            worker.subscribe("")
-        assert worker.subscriptions == (Subscription("mail"),)
 
 
 # Pausing
@@ -209,16 +177,3 @@ async def test_idle_worker_with_a_pattern_makes_no_calls(
     async with work(stage.handler, queues=("mail-*", "other")) as worker:
         await idle(worker)
         await until(lambda: no_calls(client))
-
-
-async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_resume(
-    client: Client, work: Work, until: Until, stage: RunningJobs
-) -> None:
-    async with work(stage.handler, queues=("mail-*",), shutdown_timeout=0) as worker:
-        await until(lambda: worker.idle)
-        worker.pause()
-        await fill(client, "mail-new", 1)
-        await until(lambda: no_calls(client))
-        assert not worker.running
-        worker.resume()
-        await until(lambda: list(stage.running) == ["mail-new0"])

@@ -30,18 +30,6 @@ async def post(job: Job[Any]) -> None:
     ran.append(f"blog {job.jid}")
 
 
-async def test_two_projects_share_a_queue(client: Client, work: Work, until: Until) -> None:
-    mail = client.queue("mail")
-    async with work(order, unknown_klass_delay=0.1), work(post, unknown_klass_delay=0.1):
-        for n in range(10):
-            await mail.put(order, jid=f"o{n}", retries=0)
-            await mail.put(post, jid=f"p{n}", retries=0)
-        await until(lambda: len(ran) == 20)
-    expected = [f"shop o{n}" for n in range(10)] + [f"blog p{n}" for n in range(10)]
-    assert sorted(ran) == sorted(expected)
-    assert await client.jobs.failed_counts() == {}
-
-
 async def test_job_of_a_new_klass_waits_for_the_new_worker_of_a_rolling_deploy(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
@@ -91,19 +90,6 @@ async def test_workflow_takes_its_branch_and_ends(
     assert branch and branch.cause == failure
 
 
-async def test_timeout_takes_the_branch(
-    client: Client, work: Work, seen: Seen, undo: Any, until: Until
-) -> None:
-    @job(klass="Slow", timeout=0.05)
-    async def slow(job: Job) -> None:
-        await asyncio.sleep(60)
-
-    async with work(slow, undo):
-        await client.put(slow.data().on_failure(undo.data()), jid="a", queue="mail")
-        assert await ended(client, "a-failure-1", until) == "complete"
-    assert seen[0].group == "mail-timeout"
-
-
 async def test_handler_declares_a_branch_for_jobs_that_anybody_puts(
     client: Client, work: Work, seen: Seen, undo: Any, until: Until
 ) -> None:
@@ -176,21 +162,6 @@ async def test_branch_must_start_in_the_time_that_its_handler_says(client: Clien
     await popped.fail("none", group="sold-out")
     (branch,) = await client.queue("default").pop()
     assert branch.expiry is not None and 0 < branch.expiry - time.time() <= 61
-
-
-async def test_retried_job_goes_on_and_its_branch_stays(client: Client, undo: Any) -> None:
-    queue = client.queue("mail")
-    await queue.put_flow(chain(bad.data().on_failure(undo), good.data()), once="w")
-    (root,) = await queue.pop()
-    await root.fail("m", group="g")
-    await client.jobs.retry("w-1")
-    held = {each.jid: each for each in await queue.pop(9)}
-    assert held.keys() == {"w-1", "w-1-failure-1"}
-    await held["w-1"].complete()
-    assert await client.internals.store.states(jids=["w-2", "w-1-failure-1"]) == [
-        "waiting",
-        "running",
-    ]
 
 
 async def test_failures_behind_held_jobs_are_found(client: Client) -> None:

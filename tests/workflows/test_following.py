@@ -11,7 +11,6 @@ from redis import exceptions
 
 from aioqless import Client, Job, NoSuchJob, job
 from tests.conftest import Until
-from tests.server import OwnServer
 from tests.worker.conftest import Work
 from tests.workflows.test_waiting import listeners
 
@@ -85,22 +84,6 @@ async def test_leaving_follow_early_leaves_no_task(client: Client, until: Until)
         async for _ in changes:
             break
     assert client.internals.backend.watcher.is_idle
-
-
-async def test_changes_during_an_outage_are_followed(own_server: OwnServer, until: Until) -> None:
-    async with Client(own_server.url) as client:
-        seen: list[Any] = []
-        jid = await client.queue("mail").put("Greet", delay=600)
-        following = asyncio.create_task(follow(client, jid, seen))
-        await until(lambda: seen == [("scheduled", None)])
-        own_server.kill()
-        await until(lambda: not client.internals.backend.watcher.is_subscribed)
-        own_server.start()
-        found = await client.jobs.get(jid)
-        assert found
-        await found.move("mail")
-        await until(lambda: seen[-1] == ("waiting", None))
-        following.cancel()
 
 
 async def test_closing_ends_follow_although_redis_still_answers(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Fail, Failure, Job, NewJob, chain, group, in_queue, job
-from aioqless.contrib.encryption import Encryption
 from aioqless.errors import InvalidData
 from tests.conftest import Until
 from tests.worker import in_processes
@@ -73,18 +72,6 @@ async def test_process_gets_results(client: Client, work: Work) -> None:
         assert await client.jobs.result(put.last[0], timeout=60) == 1
 
 
-async def test_results_of_encrypted_jobs_fill_parameters(
-    redis_url: str, namespace: str, work: Work
-) -> None:
-    codec = Encryption(Encryption.new_key())
-    async with Client(redis_url, namespace=namespace, codec=codec) as client:
-        page = fetch.data(url="a")
-        flow = chain(page, resize.data(page=page.result, width=1))
-        put = await client.put_flow(flow, queue="mail")
-        async with work(fetch, resize, using=client):
-            assert await client.jobs.result(put.last[0], timeout=60) == "A at 1"
-
-
 async def test_result_is_kept_until_all_that_take_it_have_ended(client: Client, work: Work) -> None:
     page = fetch.data(url="a")
     thumb = resize.data(page=page.result, width=1)
@@ -103,26 +90,6 @@ async def test_result_is_kept_until_all_that_take_it_have_ended(client: Client, 
         assert await client.jobs.result(put.jids[2], timeout=60) == "A at 1"
     assert await client.redis.ttl(key) <= 1
     assert not await client.redis.exists(f"{client.namespace}:x:takers:{put.jids[0]}")
-
-
-async def test_failed_step_keeps_the_results_for_its_retry(client: Client, work: Work) -> None:
-    runs: list[str] = []
-
-    @job(klass="Resize", result_ttl=60)
-    async def fails_first(job: Job[Any], page: Page, width: int) -> str:
-        runs.append(page.text)
-        if len(runs) == 1:
-            raise Fail("no memory")
-        return page.text
-
-    page = fetch.data(url="a")
-    flow = chain(page, resize.data(page=page.result, width=1))
-    put = await client.put_flow(flow, queue="mail")
-    async with work(fetch, fails_first):
-        await client.jobs.wait(put.last[0], timeout=60)
-        assert await client.redis.ttl(f"{client.namespace}:x:result:{put.jids[0]}") == -1
-        await client.jobs.retry(put.last[0])
-        assert await client.jobs.result(put.last[0], timeout=60) == "A"
 
 
 async def test_step_that_runs_after_failures_gets_them(client: Client, work: Work) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Fail, Job, JobFailed, Next, job
+from aioqless import Client, Fail, Job, JobFailed, job
 from aioqless.errors import NoResult
 from tests.worker import in_processes
 from tests.worker.conftest import Work
@@ -83,19 +83,6 @@ async def test_unserializable_result_fails_the_job(
             failed = await client.jobs.wait(jid, timeout=60)
     assert failed.failure and failed.failure.group == "mail-InvalidData"
     assert failed.failure.message.startswith("the result can't be stored: ")
-
-
-async def test_result_of_a_job_with_several_stages_is_that_of_the_last(
-    client: Client, work: Work
-) -> None:
-    @job(klass="Staged", result_ttl=60)
-    async def staged(job: Job[Any]) -> Any:
-        return Next("billing") if job.queue == "mail" else job.queue
-
-    jid = await client.queue("mail").put(staged)
-    async with work(staged, queues=("mail", "billing")):
-        done = await client.jobs.wait(jid, timeout=60)
-    assert await done.result() == "billing"
 
 
 async def test_result_of_a_process_handler_is_kept(client: Client, work: Work) -> None:

@@ -46,16 +46,6 @@ async def listeners(client: Client) -> int:
     return int(number)
 
 
-async def test_wait_returns_the_completed_job(client: Client, work: Work) -> None:
-    jid = await client.queue("mail").put(greet)
-    found = await client.jobs.get(jid)
-    assert found
-    async with work(greet):
-        done = await found.wait(timeout=60)
-    assert done is found
-    assert done.state == "complete"
-
-
 async def test_wait_uses_events_without_polling(client: Client, work: Work, until: Until) -> None:
     jid = await client.queue("mail").put(greet)
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
@@ -162,23 +152,6 @@ async def test_outcome_of_an_ended_job_needs_no_time(client: Client, work: Work)
         done = await client.jobs.wait(jid, timeout=60)
     assert await done.outcome(0) == f"hello {jid}"
     assert await done.outcome(0.000001) == f"hello {jid}"
-
-
-async def test_thousand_waiters_share_one_subscription_which_ends_with_the_last(
-    client: Client, work: Work, until: Until
-) -> None:
-    queue = client.queue("mail")
-    jids = [await queue.put(greet) for _ in range(1_000)]
-    waiting = [asyncio.create_task(client.jobs.wait(jid, timeout=60)) for jid in jids]
-    await until(lambda: client.internals.backend.watcher.is_subscribed)
-    assert await listeners(client) == 1
-    async with work(greet, concurrency=100):
-        assert {job.state for job in await asyncio.gather(*waiting)} == {"complete"}
-
-    async def gone() -> bool:
-        return await listeners(client) == 0
-
-    await until(gone)
 
 
 async def test_end_during_an_outage_is_not_missed(own_server: OwnServer, until: Until) -> None:

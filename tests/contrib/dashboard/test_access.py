@@ -407,30 +407,6 @@ async def test_dashboards_on_two_ports_of_a_host_keep_separate_sessions(
         assert (await http.get("/queues")).status_code == 200, "one would have to log in again"
 
 
-async def test_sessions_are_shared_between_processes_with_the_same_secret(
-    client: Client,
-) -> None:
-    secret = "a secret of several processes"
-    apps = [create_app(client, identify=USERS, secret=each) for each in (secret, secret, None)]
-    async with (
-        client_of(apps[0]) as first,
-        client_of(apps[1]) as second,
-        client_of(apps[2]) as stranger,
-    ):
-        await log_in(first, "otto")
-        cookie = first.cookies[cookie_of(first)]
-        for http, knows in ((second, True), (stranger, False)):
-            http.cookies.set(cookie_of(http), cookie)
-            assert (await http.get("/queues")).status_code == (200 if knows else 303)
-        form = {
-            "token": await token(first, "/queue?name=mail"),
-            "queue": "mail",
-            "back": "/queue?name=mail",
-        }
-        assert (await second.post("/do/pause", data=form)).status_code == 303
-        assert (await client.queue("mail").counts()).paused
-
-
 async def test_encrypted_data_is_shown_and_changed_with_the_key(
     client: Client, redis_url: str
 ) -> None:

@@ -99,15 +99,6 @@ async def test_killed_worker_raises_an_alarm(
     )
 
 
-async def test_stopped_worker_is_not_listed(
-    process: asyncio.subprocess.Process, names: Names, until: Until
-) -> None:
-    assert await until(names, patience=60)
-    process.terminate()
-    await process.wait()
-    assert await names() == set()
-
-
 async def test_queue_without_workers_raises_an_alarm_at_any_place_of_the_list(
     redis_url: str, client: Client
 ) -> None:

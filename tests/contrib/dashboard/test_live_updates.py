@@ -95,25 +95,6 @@ async def test_live_pages_use_at_most_a_share_of_redis_time() -> None:
     assert time.monotonic() - began >= 5 * 0.1 + 0.02
 
 
-async def test_readers_of_200_pages_all_get_updates(
-    app: Starlette, site: str, client: Client
-) -> None:
-    jids = [await client.queue("mail").put("Greet", {}) for _ in range(200)]
-    async with AsyncExitStack() as stack:
-        opened = []
-        for reader in range(20):
-            http = await stack.enter_async_context(entered(site))
-            await http.get("/config")
-            for jid in jids[reader::20]:
-                opened.append(await stack.enter_async_context(stream(http, f"/job?jid={jid}")))
-        assert app.state.live.streams == 200
-        async with asyncio.timeout(300):
-            await asyncio.gather(*[_shows(each, "waiting") for each in opened])
-            for jid in jids:
-                await client.jobs.cancel(jid)
-            await asyncio.gather(*[_shows(each, "This job does not exist") for each in opened])
-
-
 async def _shows(contents: AsyncIterator[str], text: str) -> None:
     """Wait for a page with these words; others may come before, as the times on it change."""
     async for html in contents:

@@ -15,7 +15,6 @@ from aioqless.client.overview import OverviewReader
 from aioqless.client.redis_server import server_info
 from aioqless.client.run_buckets import RUN_BUCKETS, WAITS, bucket_of
 from aioqless.contrib.dashboard import create_app
-from aioqless.contrib.dashboard.charts.timeline import strip
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.redaction import HIDDEN
@@ -103,21 +102,6 @@ async def test_no_parameter_breaks_a_page(
         assert answer.status_code in (200, 400, 404), page
 
 
-async def test_saved_data_leaves_a_scheduled_job_as_it_is(client: Client) -> None:
-    mail = client.queue("mail")
-    options: dict[str, Any] = {"delay": 600, "expires_in": 900, "priority": 2, "tags": ["x"]}
-    jid = await mail.put("Greet", {"to": "ada"}, unique=("to",), **options)
-    (before,) = await client.jobs.multiget(jid)
-    async with client_of(create_app(client, identify=OPEN)) as http:
-        said = await do(http, "put-again", jid=jid, how="same", data='{"to": "bob"}')
-    assert said.startswith("done:"), said
-    (after,) = await client.jobs.multiget(jid)
-    assert after.data == {"to": "bob"}
-    for name in ("state", "queue", "expiry", "priority", "tags", "retries"):
-        assert getattr(after, name) == getattr(before, name)
-    assert await mail.put("Greet", {"to": "bob"}, unique=("to",)) == jid
-
-
 async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client: Client) -> None:
     mail = client.queue("mail")
     limits: dict[str, Any] = {
@@ -170,12 +154,6 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str, client: Clien
             assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
 
 
-async def test_tenants_of_a_queue_are_a_tab(http: httpx.AsyncClient, client: Client) -> None:
-    assert "No tenants with jobs" in (await http.get("/queue?name=mail&tab=tenants")).text
-    await client.queue("mail").put("Greet", fair=Fair(Key("acme")))
-    assert "acme" in (await http.get("/queue?name=mail&tab=tenants")).text
-
-
 async def test_tenants_of_a_queue_are_paged(http: httpx.AsyncClient, client: Client) -> None:
     jobs = [NewJob("Greet", fair=Fair(Key(f"tenant-{n}"))) for n in range(60)]
     await client.put_many(jobs, queue="mail")
@@ -226,21 +204,6 @@ async def test_waits_and_runs_below_a_second_are_distinguished(
     assert re.search(r"Run time: mean <strong>4.2 ms</strong>, p50 <strong>[34]\.\d ms<", page)
 
 
-async def test_rate_limited_job_shows_its_limit_and_time(
-    http: httpx.AsyncClient, client: Client
-) -> None:
-    for jid in ("first", "second"):
-        await client.queue("mail").put("Greet", {}, jid=jid, limits=[Limit("<api>", rate=(1, 60))])
-    (running,) = await client.queue("mail").pop(count=2)
-    page = (
-        await http.get("/job", params={"jid": ({"first", "second"} - {running.jid}).pop()})
-    ).text
-    assert (
-        "limit of key &lt;api&gt;: 1 of 1 in 60 s are used" in page
-        and "<dt>Until</dt><dd><time" in page
-    )
-
-
 async def test_page_of_a_job_shows_actions_of_people(
     http: httpx.AsyncClient, client: Client
 ) -> None:
@@ -253,14 +216,6 @@ async def test_page_of_a_job_shows_actions_of_people(
     page = (await http.get(f"/job?jid={jid}")).text
     assert "Handed over by ada to bob" in page and "Skipped by bob" in page
     assert re.search(r'aria-label="waited [^",]*, ran [^",]*, waited [^",]*"', page)
-
-
-async def test_singular_and_plural_are_correct(http: httpx.AsyncClient, client: Client) -> None:
-    await client.queue("mail").put("Greet", {}, tags=["vip"])
-    for job in await client.queue("mail").pop():
-        await job.fail("no", group="mail-ValueError")
-    assert "1 job in 1 group<" in (await http.get("/failures")).text
-    assert "1 job searched" in (await http.get("/jobs?filter=tag:vip")).text
 
 
 async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
@@ -304,15 +259,3 @@ def test_persistence_is_derived_from_the_fields_of_info() -> None:
     snapshots = {**fields, "rdb_last_bgsave_time_sec": "0"}
     assert server_info(snapshots).persistence == "snapshots"
     assert server_info({**fields, "aof_enabled": "1"}).persistence == "append-only file"
-
-
-def test_timeline_gives_a_tenth_to_the_failed_time() -> None:
-    events = [
-        {"what": "put", "when": 1000.0},
-        {"what": "popped", "when": 1000.0},
-        {"what": "failed", "when": 1000.0},
-    ]
-    waited, ran, failed = map(
-        float, re.findall(r'width="([0-9.]+)" height="22"', strip(events, "failed", 2000.0))
-    )
-    assert failed < waited == ran and 50 < failed < 150

@@ -14,20 +14,9 @@ import uvicorn
 
 from aioqless import Client
 from aioqless.contrib.dashboard import create_app
-from aioqless.contrib.dashboard.generated_commands import DashboardCommands
-from aioqless.contrib.http import create_api
 from aioqless.contrib.http.uvicorn_server import TimedProtocol, uvicorn_config
-from aioqless.contrib.human_tasks import TaskQueue
-from aioqless.contrib.human_tasks.api import task_router
-from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
-from tests.contrib.dashboard.steps import token
-from tests.contrib.dashboard.test_access import USERS, log_in
+from tests.contrib.dashboard.conftest import OPEN, TOKEN
 from tests.server import free_port
-
-DOCUMENTED = """proxy_set_header Host $http_host;
-proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-proxy_set_header X-Forwarded-Proto $scheme;
-proxy_buffering off;"""
 
 
 @contextmanager
@@ -52,63 +41,6 @@ def behind_nginx(nginx: str, site: str, folder: Path, more: str = "") -> Iterato
     finally:
         process.terminate()
         process.communicate(timeout=60)
-
-
-@asynccontextmanager
-async def visitor(address: str) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.AsyncHTTPTransport(retries=10)  # while nginx starts
-    async with httpx.AsyncClient(
-        base_url=address, transport=transport, trust_env=False, timeout=60
-    ) as http:
-        yield http
-
-
-async def test_proxy_without_headers_requires_the_token(
-    nginx_program: str, client: Client, tmp_path: Path
-) -> None:
-    async with served(create_app(client, identify=OPEN)) as site:
-        with behind_nginx(nginx_program, site, tmp_path) as proxy:
-            async with visitor(proxy) as http:
-                for headers in (
-                    {},
-                    {"Host": "dashboard.example"},
-                    {"Origin": site.replace("localhost", "127.0.0.1")},
-                ):
-                    answer = await http.get("/queues", headers=headers)
-                    assert answer.status_code == 303 and "/login?to=" in answer.headers["location"]
-                    assert (await http.get("/live?at=/", headers=headers)).status_code == 401
-                form = {"token": await token(http, "/login"), "queue": "mail", "back": "/"}
-                forged = {"Origin": site.replace("localhost", "127.0.0.1")}
-                assert (await http.post("/do/pause", data=form, headers=forged)).status_code == 401
-                assert not (await client.queue("mail").counts()).paused
-
-
-async def test_human_tasks_behind_a_proxy_without_headers_require_the_token(
-    nginx_program: str, client: Client, tmp_path: Path
-) -> None:
-    async with served(
-        create_api(task_router({"review": TaskQueue(client, "review")}), identify=OPEN)
-    ) as site:
-        with behind_nginx(nginx_program, site, tmp_path) as proxy:
-            async with visitor(proxy) as http:
-                assert (await http.post("/session", json={})).status_code == 401
-                assert (await http.get("/tasks/review")).status_code == 401
-
-
-async def test_documented_proxy_headers_allow_login(
-    nginx_program: str, client: Client, tmp_path: Path
-) -> None:
-    app = create_app(client, identify=USERS, trusted_proxies=["127.0.0.1"])
-    async with served(app) as site:
-        with behind_nginx(nginx_program, site, tmp_path, DOCUMENTED) as proxy:
-            async with visitor(proxy) as http:
-                http.headers.update({"Origin": proxy, "X-Forwarded-For": "10.9.8.7"})
-                assert (await log_in(http, "ada")).status_code == 303
-                assert (await http.get("/queues")).status_code == 200
-    (login,) = await DashboardCommands(client.internals.store).audit_log_logins()
-    assert login["about"] == {
-        "address": "10.9.8.7"
-    }  # nginx is on loopback, which is trusted: these are the headers of a proxy before it
 
 
 class Impatient(TimedProtocol):

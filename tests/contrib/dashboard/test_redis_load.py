@@ -141,24 +141,3 @@ async def test_live_page_shows_what_follows_from_an_action_without_a_long_pause(
         await until(lambda: "Later" in contents[-1])
         reading.cancel()
         await asyncio.wait([reading])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("pages", [PAGES[:1], PAGES[:1] * 5, PAGES[:1] * 20, PAGES[:20]])
-async def test_live_pages_cost_redis_at_most_100_commands_per_second(
-    client: Client, pages: tuple[str, ...], until: Until
-) -> None:
-    app = create_app(client, identify=OPEN)
-    shown, readings = list[str](), list[asyncio.Task[None]]()
-    async with served(app) as site, AsyncExitStack() as stack:
-        for at in pages:
-            http = await stack.enter_async_context(entered(site))
-            readings.append(asyncio.create_task(follow(http, at, shown)))
-        await until(lambda: {*pages} == {*shown})
-        before, began = await count_commands(client), time.monotonic()
-        await asyncio.sleep(20)
-        took, seconds = await count_commands(client) - before, time.monotonic() - began
-        for each in readings:
-            each.cancel()
-        await asyncio.wait(readings)
-    assert took <= MOST * seconds

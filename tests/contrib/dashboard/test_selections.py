@@ -236,17 +236,3 @@ async def test_filter_that_is_too_long_is_refused_also_for_an_action(
     assert refusal in (await http.get("/jobs", params={"filter": text})).text
     assert "at most 4,100" in await do(http, "select-cancel", filter=text, found="1")
     assert "is not a cursor" in (await http.get("/jobs?cursor=" + "a" * 9000)).text
-
-
-async def test_filter_of_as_many_words_as_possible_has_actions(
-    http: httpx.AsyncClient, client: Client, until: Until
-) -> None:
-    mail = client.queue("mail")
-    await mail.put("Greet")
-    text = " ".join(["klass:Greet", *(f"-tag:t{n}" for n in range(19))])
-    page, fields = await chosen(http, text, "Move")
-    assert "Move 1 job</button>" in page
-    assert "1 jobs are being moved" in await do(http, "select-move", **fields, queue="slow")
-    assert await until(lambda: has(client.queue("slow"), 1))
-    page = (await http.get("/jobs", params={"filter": f"{text} a"})).text
-    assert "at most 20 words (got 21)" in page

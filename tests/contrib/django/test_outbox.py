@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -21,12 +15,9 @@ from aioqless.contrib.django import outbox
 from aioqless.contrib.django.handlers import worker_sources
 from aioqless.contrib.django.models import OutboxJob
 from aioqless.contrib.django.task_framework import TaskResultDoesNotExist, TaskResultStatus
-from tests.conftest import Until
-from tests.contrib.django.conftest import DATABASES, MakeBackend, RunTasks
+from tests.contrib.django.conftest import MakeBackend, RunTasks
 from tests.contrib.django.shop import tasks
 from tests.contrib.django.shop.models import Order
-
-ROOT = Path(__file__).parents[3]
 
 
 class RollBack(Exception): ...
@@ -177,53 +168,6 @@ def test_worker_relays_the_outbox(
     run_tasks()
     result.refresh()
     assert result.return_value == 3
-
-
-@pytest.mark.long
-async def test_killed_relay_loses_and_doubles_nothing(
-    client: Client, redis_url: str, postgresql: str, until: Until
-) -> None:
-    """The worker command is killed while it puts rows of the outbox."""
-    from asgiref.sync import sync_to_async
-
-    def write() -> set[str]:
-        OutboxJob.objects.using(postgresql).all().delete()
-        with transaction.atomic(using=postgresql):
-            return {
-                outbox.put("K", number, using=postgresql, queue="kept") for number in range(600)
-            }
-
-    jids = await sync_to_async(write)()
-    options = {
-        "url": redis_url,
-        "namespace": client.namespace,
-        "enqueue": "outbox",
-        "database": postgresql,
-    }
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "SHOP_DATABASES": json.dumps(DATABASES),
-        "SHOP_TASKS": json.dumps(options),
-    }
-    command = [sys.executable, "tests/contrib/django/shop/manage.py", "aioqless_worker"]
-
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(command, cwd=ROOT, env=environment)
-
-    async def there(count: int) -> Any:
-        return (await client.queue("kept").counts()).waiting >= count
-
-    worker = start()
-    await until(lambda: there(1))
-    worker.kill()
-    worker.wait()
-    worker = start()
-    await until(lambda: there(600))
-    worker.terminate()
-    assert await asyncio.to_thread(worker.wait, 30) == 0
-    assert {job.jid for job in await client.queue("kept").peek(count=700)} == jids
-    assert await sync_to_async(rows)(postgresql) == 0
 
 
 def test_worker_ends_if_its_relay_breaks(

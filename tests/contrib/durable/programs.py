@@ -39,11 +39,11 @@ async def twenty(job: Job, deaths: list[int]) -> None:
 
 
 @job(klass="Items", queue="mail", retries=100)
-async def items(job: Job, count: int | None = None) -> None:
-    """Do items; without `count` until there is a file that says that they are enough."""
+async def items(job: Job) -> None:
+    """Do items until there is a file that says that they are enough."""
     async with job.cursor("items", int) as cursor:
         for number in itertools.count(cursor.value or 0):
-            if LEDGER.with_name("enough").exists() if count is None else number >= count:
+            if LEDGER.with_name("enough").exists():
                 break
             write(str(number))
             await asyncio.sleep(0.002)

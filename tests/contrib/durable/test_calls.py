@@ -82,23 +82,6 @@ async def test_failed_child_is_an_error_that_compensations_can_catch(
     assert done == ["refused: no such order", "refund 7", "refused: no such order"]
 
 
-async def test_children_run_at_once(client: Client) -> None:
-    both = asyncio.Barrier(2)
-
-    @job(queue="pay")
-    async def meet(job: Job) -> int:
-        await both.wait()
-        return 1
-
-    @job(result_ttl=60)
-    async def parent(job: Job) -> int:
-        return sum(await asyncio.gather(*(job.call(f"m{n}", meet.data()) for n in range(2))))
-
-    jid = await client.put(parent.data())
-    async with worker(client, parent, meet, concurrency=2):
-        assert await client.jobs.result(jid, timeout=30) == 2
-
-
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.long)])
 async def test_many_children(client: Client, count: int) -> None:
     @job(queue="pay")
@@ -150,19 +133,6 @@ async def test_parent_that_is_woken_by_each_child_asks_only_for_that_one(
         assert await client.jobs.result(jid, timeout=30) == sum(range(count))
     assert len(runs) > count / 2
     assert len(asked) <= 2 * count
-
-
-async def test_parent_and_child_in_different_workers(client: Client) -> None:
-    @job(result_ttl=60)
-    async def parent(job: Job) -> bool:
-        return (await job.call("charge", charge.data(order=1))).paid
-
-    jid = await client.put(parent.data())
-    async with (
-        worker(client, parent, queues=["default"]),
-        worker(client, charge, queues=["pay"]),
-    ):
-        assert await client.jobs.result(jid, timeout=30) is True
 
 
 async def test_canceled_child_is_a_failure(client: Client, until: Until) -> None:

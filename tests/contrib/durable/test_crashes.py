@@ -115,25 +115,6 @@ async def test_each_item_of_a_cursor_is_done_once_however_often_workers_are_ende
     assert done == {**{str(number): 1 for number in range(count)}, "end": 1}
 
 
-async def test_killed_worker_repeats_only_items_after_the_stored_position(
-    client: Client, start: Start, ledger: Path, until: Until
-) -> None:
-    jid = await client.put(programs.items.data(count=1500))
-    async with start() as worker:
-        await until(lambda: lines(ledger)["700"], 60)
-        [stored] = await client.jobs.steps(jid)
-        worker.kill()
-        await worker.wait()
-    begun = sum(lines(ledger).values())
-    await client.jobs.unlock(jid)
-    async with start():
-        assert (await client.jobs.wait(jid, 60)).state == JobState.COMPLETE
-    done = lines(ledger)
-    assert {str(number) for number in range(1500)} < done.keys()
-    twice = [int(line) for line, times in done.items() if times > 1]
-    assert all(stored.value <= number < begun for number in twice)
-
-
 async def test_waits_continue_after_kills_at_each_place(
     client: Client, start: Start, ledger: Path, until: Until
 ) -> None:

@@ -421,19 +421,6 @@ async def test_values_are_encrypted(
             assert await own.jobs.result(jid, timeout=30) == "tea at five"
 
 
-async def test_canceled_while_it_is_parked(client: Client, until: Until) -> None:
-    @job
-    async def handler(job: Job) -> None:
-        await job.wait_for("approval")
-
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        await until(is_parked(client, jid))
-        assert await client.jobs.cancel(jid) == [jid]
-    with pytest.raises(NoSuchJob):
-        await client.jobs.signal(jid, "approval")
-
-
 async def test_perform_takes_what_was_received_and_parks_otherwise() -> None:
     @job(result_ttl=60)
     async def handler(job: Job) -> Any:

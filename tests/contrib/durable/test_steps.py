@@ -16,10 +16,8 @@ from aioqless import (
     Job,
     JobRecord,
     LockLost,
-    Next,
     Retry,
     Settings,
-    Snooze,
     Worker,
     job,
 )
@@ -102,25 +100,6 @@ async def test_later_run_gets_what_was_stored_in_its_type(client: Client, calls:
     assert await client.jobs.steps(jid) == []
 
 
-@pytest.mark.parametrize("end", [Retry(delay=0), Snooze(0.01), Next("next")])
-async def test_steps_survive_the_end_of_a_run(client: Client, calls: Calls, end: Any) -> None:
-    runs = 0
-
-    @job
-    async def twice(job: Job) -> Next | None:
-        nonlocal runs
-        runs += 1
-        await job.step("plan", calls.plan, "tea")
-        if runs == 1 and isinstance(end, Exception):
-            raise end
-        return end if runs == 1 and isinstance(end, Next) else None
-
-    jid = await client.queue("default").put(twice)
-    async with worker(client, twice, poll=0.1):
-        await ended(client, jid)
-    assert (runs, calls) == (2, ["plan"])
-
-
 async def test_error_of_a_step_is_not_stored(client: Client) -> None:
     calls = 0
 
@@ -187,18 +166,6 @@ async def test_without_annotation_both_runs_get_json(client: Client) -> None:
     async with worker(client, handler):
         await ended(client, jid)
     assert seen == [{"parts": ["a"]}] * 2
-
-
-@pytest.mark.parametrize("value", [None, False, 0, "", [], 1 << 60, 0.1, "\u20ac"])
-async def test_any_json_comes_back(value: object) -> None:
-    async def give() -> Any:
-        return value
-
-    @job(result_ttl=60)
-    async def handler(job: Job) -> Any:
-        return [await job.step("give", give), "given"]
-
-    assert (await perform(handler.data())).result == [value, "given"]
 
 
 def wrong_type() -> int:

@@ -299,16 +299,6 @@ async def got(client: Client, jid: str) -> JobRecord:
     return found
 
 
-async def test_moved_job_keeps_its_encryption(encrypted: With) -> None:
-    async with encrypted(KEY) as client:
-        jid = await client.queue("mail").put("Charge", SECRET)
-        found = await client.jobs.get(jid)
-        assert found is not None
-        await found.move("other")
-        await found.refresh()
-        assert found.queue == "other" and found.data == SECRET
-
-
 async def test_failed_job_retried_with_other_data_is_encrypted_again(encrypted: With) -> None:
     async with encrypted(KEY, required=True) as client:
         jid = await client.queue("mail").put("Charge", {"n": 1})

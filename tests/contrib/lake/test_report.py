@@ -18,7 +18,6 @@ from aioqless.contrib.lake.period import Period
 from aioqless.contrib.lake.read.report import Report, format_change, read_report, render
 from tests.contrib.dashboard.conftest import browsing
 from tests.contrib.lake.lakes import DAY, HOUR, TODAY, at, event, fail, fill, run
-from tests.examples.test_lake import OVERLAPS
 
 ONE_DAY, THREE_DAYS = Period(TODAY, TODAY), Period(TODAY, TODAY + timedelta(days=2))
 NAMES = [r"$\frac{$", "_hidden", "<b>&amp;", "x" * 512, "日本語💥"]
@@ -121,30 +120,6 @@ async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(
         await page.fill("#filter", "mail")
         await expect(other).to_have_count(0)
         assert await page.locator("tr:visible", has_text="Other").count() == 0
-
-
-async def test_labels_of_a_time_axis_are_whole_seconds(
-    lake: Lake, tmp_path: Path, chromium_program: str
-) -> None:
-    report = read(lake, "charts")
-    [row] = report.rows["levels"][:1]
-    report.rows["levels"] = [row | {"moment": moment} for moment in (26_000, 27_000)]
-    (tmp_path / "report.html").write_text(render(report), "utf-8")
-    async with browsing(chromium_program) as browser:
-        page = await browser.new_page()
-        await page.goto((tmp_path / "report.html").as_uri())
-        labels = page.locator('[data-chart="levels"] svg').get_by_text(re.compile(r"^\d\d:\d\d"))
-        await expect(labels).to_have_text(["00:00:26", "00:00:27"])
-        assert await page.evaluate(OVERLAPS) == []
-
-
-def test_each_failure_group_has_its_own_color(lake: Lake) -> None:
-    report = read(lake, "failures")
-    colors = [f"var(--group{number})" for number in range(1, 6)] + ["var(--muted)"]
-    assert [row["color"] for row in report.rows["failures"]] == [*colors, *colors[-1:] * 2]
-    bars = [(row["name"], row["color"], row["runs"]) for row in report.rows["trend"]]
-    assert [each[1] for each in bars] == colors and bars[-1] == ("others", "var(--muted)", 6)
-    assert sum(row["failed"] for row in report.rows["failures"]) == 20
 
 
 def test_slots_without_jobs_are_empty_and_interrupt_percentiles(lake: Lake) -> None:

@@ -136,28 +136,6 @@ async def test_jobs_are_put_in_the_order_of_the_rows(
         assert [each.jid for each in await client.queue(queue).peek(count=200)] == put
 
 
-async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay: Relay) -> None:
-    await client.queue("mail").put(greet, {"name": "Ann"}, jid="first")
-    async with AsyncSession(engine) as session, session.begin():
-        outbox.put(
-            session,
-            greet,
-            {"name": "Bob"},
-            queue="mail",
-            jid="then",
-            depends=["first"],
-            if_dependency_fails="cancel",
-        )
-        outbox.put(session, greet, {"name": "Cid"}, jid="first", queue="mail")
-    assert await relay.once() == 2
-    (first,) = await client.queue("mail").pop()
-    assert first.jid == "first" and first.data == {
-        "name": "Ann"
-    }  # an existing job is left unchanged
-    await first.fail("down", group="broken")
-    assert await client.jobs.get("then") is None
-
-
 async def test_delay_counts_from_the_put_into_the_outbox(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
@@ -242,17 +220,6 @@ async def test_row_of_a_job_that_is_not_durable_yet_stays(
         assert await Relay(outbox, engine, client).once() == 0
         assert lines.of("outbox.blocked") and not lines.of("outbox.refused")
         assert await client.jobs.get(jid) and await left(engine) == 1
-
-
-async def test_several_relays_put_each_job_once(
-    engine: AsyncEngine, client: Client, lines: Lines
-) -> None:
-    async with AsyncSession(engine) as session, session.begin():
-        jids = [outbox.put(session, "K", n, queue="mail") for n in range(250)]
-    relays = [Relay(outbox, engine, client, poll=0.01) for _ in range(3)]
-    await asyncio.gather(*(relay.once() for relay in relays))
-    assert {each.jid for each in await client.queue("mail").peek(count=300)} == set(jids)
-    assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
 
 
 async def test_several_relays_share_the_rows_of_postgresql_through_asyncpg(

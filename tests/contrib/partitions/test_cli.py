@@ -132,18 +132,6 @@ def test_command_that_would_use_the_namespace_without_its_partitions_is_refused(
     assert refused.returncode == 1
 
 
-@pytest.mark.parametrize("partitions", [(), ("--partitions", "4")], ids=["whole", "partitions"])
-@pytest.mark.parametrize("command", [("worker", "tests.contrib.partitions.handlers"), ("queues",)])
-def test_database_that_does_not_exist_is_one_sentence_and_exit_code_3(
-    run: Run, redis_url: str, command: tuple[str, ...], partitions: tuple[str, ...]
-) -> None:
-    refused = run(*command, *partitions, "--url", f"{redis_url}?db=99")
-    *_, last = refused.stderr.splitlines()
-    assert last.startswith("aioqless: Redis at") and "DB index is out of range" in last
-    assert "Traceback" not in refused.stderr
-    assert refused.returncode == 3
-
-
 @pytest.mark.parametrize("command", [("worker", "tests.contrib.partitions.handlers"), ("queues",)])
 def test_partitions_of_which_no_node_can_be_reached_end_with_exit_code_3(
     run: Run, command: tuple[str, ...]

@@ -191,18 +191,6 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
         assert [found async for found in each.recurring.all()] == []
 
 
-async def test_keys_with_the_same_part_in_braces_can_be_combined(
-    partitioned: PartitionedClient,
-) -> None:
-    jid = await partitioned.put(
-        "Greet",
-        unique=Key("{c7}-order"),
-        limits=[Limit("{c7}-limit", max_concurrency=1)],
-        jid="{c7}-1",
-    )
-    assert jid == "{c7}-1"
-
-
 async def test_jobs_that_were_prepared_elsewhere_are_checked(
     partitioned: PartitionedClient,
 ) -> None:

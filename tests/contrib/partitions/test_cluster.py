@@ -162,20 +162,6 @@ async def test_stopped_node_delays_its_own_jobs_only(
             await until(lambda: jid in ran and late in ran)
 
 
-async def test_command_without_the_number_of_partitions_is_refused(
-    cluster: Cluster, namespace: str
-) -> None:
-    async with PartitionedClient(cluster.url, namespace=namespace, partitions=12):
-        refused = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "aioqless", "queues"),
-            *("--url", cluster.url, "--namespace", f"{{{namespace}}}"),
-            stderr=asyncio.subprocess.PIPE,
-        )
-        _, error = await refused.communicate()
-    assert f"namespace {namespace!r} has 12 partitions" in error.decode()
-    assert refused.returncode == 1
-
-
 async def test_node_that_is_killed_and_restarted_is_two_lines_of_the_log(
     cluster: Cluster, namespace: str, until: Until, lines: Lines
 ) -> None:

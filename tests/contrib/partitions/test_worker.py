@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Job, NewJob, Settings, chain, job
+from aioqless import Job, NewJob, Settings, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.contrib.partitions.routing import generate_jid_in
 from aioqless.errors import NameTaken
@@ -59,35 +59,6 @@ async def test_jobs_of_all_partitions_run_once_and_are_complete(client: Partitio
     assert ran == Counter(jids)
     assert {each.state for each in await client.jobs.multiget(*jids)} == {"complete"}
     assert await client.check() == []
-
-
-async def test_retries_failures_workflows_and_next_queues_end_as_they_should(
-    client: PartitionedClient,
-) -> None:
-    order: list[str] = []
-
-    @job(klass="Step")
-    async def step(job: Job[Any], n: int) -> None:
-        order.append(f"step {n}")
-
-    @job(klass="Twice", retries=3)
-    async def twice(job: Job[Any]) -> None:
-        order.append("twice")
-        if order.count("twice") == 1:
-            raise OSError("once")
-
-    @job(klass="Wrong", retries=0)
-    async def wrong(job: Job[Any]) -> None:
-        raise ValueError("always")
-
-    flow = chain(*(NewJob(step, {"n": n}) for n in range(3)))
-    await client.put_flow(flow, queue="mail")
-    jid = await client.put(wrong, queue="mail")
-    await client.put(twice, queue="mail")
-    await run_all(client, step, twice, wrong)
-    assert [each for each in order if each != "twice"] == ["step 0", "step 1", "step 2"]
-    assert (await jid.job()).state == "failed"
-    assert sum((await client.jobs.failed_counts()).values()) + order.count("twice") == 3
 
 
 async def test_idle_worker_is_woken_by_a_put_into_any_partition(
