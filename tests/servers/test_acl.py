@@ -29,6 +29,8 @@ from aioqless import (
 from aioqless.cli.acl_roles import ROLES, user
 from aioqless.client.archive import Archive
 from aioqless.client.events import Put
+from aioqless.contrib.human_tasks import TaskQueue
+from aioqless.contrib.human_tasks.reservation import Reservation
 from aioqless.store.command_header import command_names
 from aioqless.store.script_composer import compose, source
 from tests.conftest import Until
@@ -243,6 +245,34 @@ async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, unti
     assert await root.check() == []
 
 
+async def test_dashboard_role_suffices_for_pages_and_actions(as_a: ByRole, root: Client) -> None:
+    await root.queue("mail").put_many(NewJob("Greet", jid=jid) for jid in "abcd")
+    (failing, holding) = await root.queue("mail").pop(2)
+    await failing.fail("x", group="typo")
+    async with as_a("dashboard") as client:
+        mail = client.queue("mail")
+        assert (
+            (await mail.counts()).waiting == 2
+            and await client.queues()
+            and await client.workers.counts()
+        )
+        assert (
+            await client.jobs.failed_counts() == {"typo": 1}
+            and (await client.jobs.failed_in("typo"))[0] == 1
+        )
+        await mail.stats()
+        await mail.peek()
+        await mail.pause()
+        await mail.resume()
+        assert await mail.unfail("typo") == 1
+        await client.internals.store.timeout(jids=[holding.jid])
+        await client.config.set("heartbeat", 30)
+        await client.config.unset("heartbeat")
+        assert sorted(await client.jobs.cancel("c", "d")) == ["c", "d"]
+        assert (await mail.clear(["waiting", "depends", "failed"])).canceled == 2
+        assert await client.check(resolve=True) == []
+
+
 async def test_reader_role_suffices_for_all_reads(as_a: ByRole, root: Client) -> None:
     await root.queue("mail").put("Greet", jid="a", tags=["x"])
     async with as_a("reader") as client:
@@ -262,6 +292,26 @@ async def test_reader_role_suffices_for_all_reads(as_a: ByRole, root: Client) ->
             await root.queue("mail").put("Greet", jid="b")
             event = await anext(aiter(events))
             assert isinstance(event, Put) and event.jid == "b"
+
+
+async def test_people_role_suffices_for_human_tasks(as_a: ByRole, root: Client) -> None:
+    await root.queue("review").put_many(NewJob("Page", {"n": number}) for number in range(5))
+    async with as_a("people") as client:
+        desk = TaskQueue(client, "review")
+        for leave in (Reservation.skip, Reservation.give_back):
+            had = await desk.reserve("ann")
+            assert had
+            await leave(had)
+        had = await desk.reserve("ann")
+        assert had and await had.extend(60) and await had.finish({"good": True}) == "complete"
+        had = await desk.reserve("bob", again=True)
+        assert had
+        await had.fail("unreadable")
+        had = await desk.reserve("bob", again=True)
+        assert had
+        await had.hand_over("ann")
+        assert await desk.reserve("ann") and (await desk.counts()).running == 1
+    assert await root.check() == []
 
 
 async def test_archiver_role_suffices_for_the_archive(as_a: ByRole, root: Client) -> None:
