@@ -185,7 +185,7 @@ async def put_jobs(story: Story) -> None:
 
 
 async def announced(story: Story, count: int, idle: str | None = None) -> list[str]:
-    """Pop, and return what idle workers are told."""
+    """Pop, and return the messages to idle workers."""
     batch: list[PopManyRow] = [{"queue": "mail"}, {"queue": "post"}]
     async with story.published() as messages:
         await story.store.pop_many(

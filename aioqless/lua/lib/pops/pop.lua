@@ -15,8 +15,8 @@ end
 -- Lock up to `count` jobs of a queue: those with an expired lock first, then the waiting ones,
 -- which are enough if there are any and the caller `prefers_waiting`. `by` has the worker, the
 -- version of its code, whether it takes bulks, and whether it `announces` to idle workers that it
--- has taken all that may start, or `all`: also that it has left some. Return the jids in the order in
--- which the jobs are to run.
+-- has taken all that may start, or `all`: also that it has left some. Return the jids in the order
+-- in which the jobs are to run.
 function pop.take(queue, by, count, now, prefers_waiting)
   if count <= 0 or queue_sets.is_paused(queue) then return {} end
   if count > constants.MAX_BATCH then count = constants.MAX_BATCH end
