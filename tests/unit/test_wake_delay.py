@@ -116,3 +116,12 @@ async def test_worker_pops_at_once_again_when_nobody_else_comes(waking: Waking) 
 async def test_busy_worker_leaves_jobs_to_others_for_a_moment(waking: Waking) -> None:
     assert not await waking.hear(busy=BUSY)
     await waking.woken.wait()
+
+
+async def test_worker_that_waits_may_pop_when_it_hears_that_jobs_are_left(
+    waking: Waking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await waking.miss()
+    assert not await waking.hear()
+    monkeypatch.setattr(random, "random", lambda: 0.0)
+    assert await waking.hear()
