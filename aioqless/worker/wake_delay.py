@@ -15,10 +15,10 @@ class WakeDelay:
     """Decides when an idle worker pops for a queue that has become ready.
 
     All idle workers hear of the first job in a queue, and one gets it. So only some of them pop at
-    once, and the others wait for a random time, or until they hear that the jobs are taken. None
-    knows how many there are: like the stations of an Ethernet, each estimates that by what
-    happens. The estimate grows with a pop that came too late, and shrinks when no other worker came
-    while this worker waited. One that is alone so pops at once.
+    once, and the others wait for a random time, until they hear that the jobs are taken, or that
+    some are left. None knows how many there are: like the stations of an Ethernet, each estimates
+    that by what happens. The estimate grows with a pop that came too late, and shrinks when no
+    other worker came while this worker waited. One that is alone so pops at once.
 
     Args:
         wake: Lets the worker pop.
