@@ -14,10 +14,12 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
+from contextlib import suppress
 from functools import partial
 from typing import Self
 
 import msgspec
+from redis.exceptions import NoPermissionError
 from typing_extensions import Unpack
 
 from aioqless import validation
@@ -187,7 +189,8 @@ class JobSet:
         while True:
             status = await self.status()
             if status.has_ended:  # a client that was killed may not have put the callbacks
-                await self._backend.store.agenda()
+                with suppress(NoPermissionError):  # a reader leaves them to workers
+                    await self._backend.store.agenda()
                 status = await self.status()
             if status != shown:
                 yield status

@@ -30,7 +30,8 @@ SERVES = {
     "token",
     "worker",
 }  # commands that run until stopped, or beside Redis
-WAITS = {"--wait", "--help", "--url", "--namespace"}
+# Options that wait for a job, end the command at once, or lead to another namespace.
+LEFT_OUT = {"--wait", "--follow", "--help", "--url", "--namespace"}
 NO_OPTION = "--no-such-option"
 
 TEXTS = [
@@ -136,7 +137,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
                     max_size=3 if taken.nargs < 0 else max(least, draw(st.integers(0, 1))),
                 )
             )
-        elif not WAITS & set(taken.opts) and not draw(st.integers(0, 2)):
+        elif not LEFT_OUT & set(taken.opts) and not draw(st.integers(0, 2)):
             words += [
                 draw(st.sampled_from([*taken.opts, *taken.secondary_opts])),
                 *([] if taken.is_flag else [draw(texts)]),

@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -306,43 +308,56 @@ OFFERED = {
 }
 
 
+Complete: TypeAlias = Callable[[dict[str, str]], Awaitable[str]]
+
+
+@pytest.fixture
+def complete(cli: Aioqless, client: Client, monkeypatch: pytest.MonkeyPatch) -> Complete:
+    """Return what runs the command as a shell's completion script does, and returns its output."""
+    # A user would not wait as long as a busy machine may take to answer.
+    monkeypatch.setattr("aioqless.cli.completion.TIMEOUT", 60.0)
+    monkeypatch.setenv("AIOQLESS_NAMESPACE", client.namespace)
+
+    async def complete(variables: dict[str, str]) -> str:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        return (await cli(in_namespace=False)).out
+
+    return complete
+
+
 @pytest.mark.parametrize(("words", "offered"), OFFERED.items())
 async def test_bash_completes_commands_options_and_names(
-    client: Client, environment: dict[str, str], words: str, offered: list[str]
+    client: Client, complete: Complete, words: str, offered: list[str]
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")
     (job,) = await client.queue("mail").pop()
     await job.fail("x", group="typo")
-    asked = {
-        "_AIOQLESS_COMPLETE": "complete_bash",
-        "COMP_WORDS": f"aioqless {words}",
-        "COMP_CWORD": str(words.count(" ") + 1),
-    }
-    told = {**environment, **asked, "AIOQLESS_NAMESPACE": client.namespace}
-    process = await asyncio.create_subprocess_exec(*MAIN, env=told, stdout=asyncio.subprocess.PIPE)
-    out, _ = await process.communicate()
-    assert out.decode().split() == offered
+    out = await complete(
+        {
+            "_AIOQLESS_COMPLETE": "complete_bash",
+            "COMP_WORDS": f"aioqless {words}",
+            "COMP_CWORD": str(words.count(" ") + 1),
+        }
+    )
+    assert out.split() == offered
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 async def test_other_shells_complete_the_same_words(
-    client: Client, environment: dict[str, str], shell: str
+    client: Client, complete: Complete, shell: str
 ) -> None:
     for name in ("mail", "main street", "post"):
         await client.queue(name).put("Greet")
-    asked = {
-        "_AIOQLESS_COMPLETE": f"complete_{shell}",
-        "_TYPER_COMPLETE_ARGS": "aioqless pause ma",
-        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-        "AIOQLESS_NAMESPACE": client.namespace,
-    }
-    process = await asyncio.create_subprocess_exec(
-        *MAIN, env={**environment, **asked}, stdout=asyncio.subprocess.PIPE
+    out = await complete(
+        {
+            "_AIOQLESS_COMPLETE": f"complete_{shell}",
+            "_TYPER_COMPLETE_ARGS": "aioqless pause ma",
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        }
     )
-    out, _ = await process.communicate()
     assert (
-        out.decode().split("\n")
+        out.split("\n")
         == {
             "zsh": ['_arguments \'*: :(("mail"', '"main street"))\'', ""],
             "fish": ["mail", "main street", ""],

@@ -38,6 +38,15 @@ class Driver(RuleBasedStateMachine):
         self.born = self.now = 0.0
         self.requests: list[tuple[tuple[str, ...], dict[str, Any]]] = []
 
+    @property
+    def now(self) -> float:
+        """The time of calls, with six decimals as Redis' clock has."""
+        return self._now
+
+    @now.setter
+    def now(self, time: float) -> None:
+        self._now = round(time, 6)
+
     def do(self, command: str, /, *words: str, **given: Any) -> Any:
         """Execute one call and return its reply, or the code of its refusal."""
         try:

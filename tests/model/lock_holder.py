@@ -148,7 +148,7 @@ class LockHolder(Pop):
         if due > now:
             self.file_as_scheduled(jid, job["queue"], due)
         else:
-            self.file_as_waiting(jid, job["queue"], now)
+            self.file_as_last(jid, job["queue"], now)
 
     def fail(
         self,

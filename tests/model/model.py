@@ -37,7 +37,7 @@ class Model(People):
         self.published = []
         perform: Callable[..., Any] = getattr(self, "_".join((command, *words)))
         if request is None:
-            answer = perform(**given)
+            answer = self._execute(perform, given)
             return (
                 self.reservation_view(answer, given["worker"], given["now"])
                 if command == "reserve"
@@ -48,7 +48,7 @@ class Model(People):
         if int(n) < before:
             raise Refusal("REPEATED", request)
         if int(n) > before:
-            answer = perform(**given)
+            answer = self._execute(perform, given)
             answer = [job["jid"] for job in answer] if command in ("pop", "peek") else answer
             self.requests[line] = int(n), answer
         if command == "reserve":
@@ -59,6 +59,13 @@ class Model(People):
             return [self.as_json(jid) for jid in answer if self._runs(jid, given["worker"])]
         if command == "peek":
             return [self.as_json(jid) for jid in answer if self.exists(jid)]
+        return answer
+
+    def _execute(self, perform: Callable[..., Any], given: Hash) -> Any:
+        """Execute a command, then what it has noted for other jobs; return its answer."""
+        answer = perform(**given)
+        while self.notes:
+            self.notes.pop(0)()
         return answer
 
     def _runs(self, jid: str, worker: str) -> bool:

@@ -1,7 +1,7 @@
 """A namespace as plain Python: every key by its real name, and operations that commands share."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 
 from tests.model.arguments import Refusal
@@ -59,13 +59,15 @@ class Namespace:
     """All keys of one namespace as {key: hash, sorted set, set, list or string}.
 
     Hash fields are numbers, strings or parsed JSON; only `data` is always the original text.
-    `published` has the messages of the current command, in order.
+    `published` has the messages of the current command, in order; `notes` has what it does to other
+    jobs at its end.
     """
 
     def __init__(self, name: str = "ql") -> None:
         self.name = name
         self.keys: dict[str, Any] = {}
         self.published: list[tuple[str, Any]] = []
+        self.notes: list[Callable[[], None]] = []
 
     def snapshot(self) -> dict[str, Any]:
         """Return the keys that Redis would have: empty structures don't exist."""
@@ -222,6 +224,10 @@ class Namespace:
         job["state"] = "waiting"
         self.place(queue, "work")[jid] = job["priority"] - since / TICKS
 
+    def file_as_last(self, jid: str, queue: str, now: float) -> None:
+        """Add a job to the waiting ones, behind those of its priority."""
+        self.file_as_waiting(jid, queue, self.behind_others(queue, self.job(jid)["priority"], now))
+
     def behind_others(self, queue: str, priority: float, now: float) -> float:
         """Return a time for which the score is behind those of its priority."""
         if not priority:
@@ -247,11 +253,23 @@ class Namespace:
         elif delay > 0:
             self.file_as_scheduled(jid, queue, now + delay)
         else:
-            self.file_as_waiting(jid, queue, self.behind_others(queue, job["priority"], now))
+            self.file_as_last(jid, queue, now)
         return str(job["state"])
 
     def register_queue(self, queue: str, now: float) -> None:
         self.scores("queues").setdefault(queue, now)
+
+    def is_used(self, queue: str) -> bool:
+        """Return whether a queue has jobs, recurring jobs or statistics, or is paused."""
+        places = [
+            self.key("q", f"{queue}-{place}")
+            for place in ("work", "scheduled", "locks", "depends", "recur")
+        ]
+        return queue in self.keys.get(self.key("paused_queues"), ()) or any(
+            value
+            for key, value in self.keys.items()
+            if key in places or (key.startswith(self.key("s", "")) and key.endswith(f":{queue}"))
+        )
 
     def file_as_failed(self, jid: str, group: str, message: str, now: float, worker: str) -> None:
         """Put a job into its failure group and count the failure in its queue."""

@@ -79,7 +79,7 @@ class Operating(LockHolder):
             job.update(worker="", expires=0, queue=queue, remaining=job["retries"], time=time)
             job.pop("x-lost", None)
             self.append_history(jid, time, "put", {"q": queue})
-            self.file_as_waiting(jid, queue, time)
+            self.file_as_last(jid, queue, time)
             self.register_queue(queue, time)
         return len(jids)
 
@@ -112,7 +112,7 @@ class Operating(LockHolder):
         job.update(worker="", expires=0, remaining=job["retries"], time=now)
         job.pop("x-lost", None)
         self.append_history(jid, now, "put", {"q": job["queue"]})
-        self.file_as_waiting(jid, job["queue"], now)
+        self.file_as_last(jid, job["queue"], now)
         self.register_queue(job["queue"], now)
 
     def priority(self, *, jid: str, priority: Number) -> float:

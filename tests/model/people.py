@@ -120,7 +120,7 @@ class People(Operating):
         self.scores("x", "skipped", person)[jid] = time
         self._end_run(jid)
         job.update(worker="", expires=0, time=time)
-        self.file_as_waiting(jid, job["queue"], time)
+        self.file_as_last(jid, job["queue"], time)
         return "waiting"
 
     # Shared by these commands

@@ -1,5 +1,6 @@
 """Pop: jobs with expired locks come first."""
 
+from functools import partial
 from typing import Any
 
 from tests.model import arguments
@@ -22,14 +23,14 @@ class Pop(Put):
     def pop_next(
         self, queue: str, worker: str, wanted: int, time: float, *, prefers_waiting: bool = False
     ) -> list[str]:
-        """Lock the next jobs; `prefers_waiting`: only waiting ones if they are enough."""
+        """Lock the next jobs; `prefers_waiting`: only waiting ones if there are any."""
         if queue in self.members("paused_queues"):
             return []
         if (most := self.option(f"{queue}-max-concurrency", 0)) > 0:
             running = sum(score >= time for score in self.place(queue, "locks").values())
             wanted = min(wanted, max(0, int(most) - running))
         waiting = self.place(queue, "work")
-        if prefers_waiting and len(waiting) >= wanted:
+        if prefers_waiting and waiting and wanted > 0:
             jids = ascending(waiting)[::-1][:wanted]
         else:
             self.scores("workers")[worker] = time
@@ -117,7 +118,8 @@ class Pop(Put):
         self.file_as_failed(jid, group, message, now, holder)
         self.publish_to_trackers("failed", jid)
         self.log_event("failed", jid=jid, worker=holder, group=group, message=message)
-        self.react_to_failure(jid, group, message, now)
+        # The job that it puts is not among those that the same call pops.
+        self.notes.append(partial(self.react_to_failure, jid, group, message, now))
 
     def _first_waiting(self, queue: str, now: float, wanted: int) -> list[str]:
         """Move due jobs, at most as many as wanted, and return the first of the waiting jobs."""

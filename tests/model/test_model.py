@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.arguments import REFUSALS, Refusal
 from tests.model.keyspace import differences
+from tests.model.namespace import day
 from tests.model.scenario import Scenario
 from tests.model.scripts import RealScripts
 
@@ -86,6 +87,7 @@ class ComparedScenario(Scenario):
         )
         keys = self.real.keys()
         self.drop_reviewed_steps(keys)
+        self.drop_forgotten_queues(keys)
         different = differences(self.model.keys, keys)
         assert not different, "\n".join([call, *different])
         return expected
@@ -97,10 +99,23 @@ class ComparedScenario(Scenario):
             self.real.redis.execute_command(kind, self.model.key(*key), *words)
 
     def drop_reviewed_steps(self, keys: dict[str, Any]) -> None:
-        """Drop steps that a review has deleted: those of jobs that are complete."""
+        """Drop steps that a review has deleted: those of jobs that are complete or were deleted."""
         for jid in self.jids_in("complete"):
             if "x-steps" in self.model.job(jid) and self.model.key("x", "steps", jid) not in keys:
                 self.model.delete_steps(jid)
+        of_any = self.model.key("x", "steps", "")
+        for key in [key for key in self.model.keys.keys() - keys.keys() if key.startswith(of_any)]:
+            job = self.model.keys.get(self.model.key("j", key.removeprefix(of_any)), {})
+            if "x-steps" not in job:
+                del self.model.keys[key]
+
+    def drop_forgotten_queues(self, keys: dict[str, Any]) -> None:
+        """Drop unused queues that the daily review of statistics has forgotten."""
+        key = self.model.key("queues")
+        known = self.model.keys.get(key, {})
+        for queue in known.keys() - keys.get(key, {}).keys():
+            if day(self.born) < day(self.now) and not self.model.is_used(queue):
+                del known[queue]
 
     def copy_server_times(self) -> None:
         """Copy the times at which calls without a time made queues known: only Redis has them."""

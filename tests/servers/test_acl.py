@@ -294,6 +294,16 @@ async def test_reader_role_suffices_for_all_reads(as_a: ByRole, root: Client) ->
             assert isinstance(event, Put) and event.jid == "b"
 
 
+async def test_reader_follows_a_job_set_to_its_end(as_a: ByRole, root: Client) -> None:
+    members = root.job_set("m", when_ended=NewJob("Report", {}))
+    await members.put(NewJob("Greet", {}), jid="a")
+    await members.close()
+    await root.jobs.cancel("a")
+    async with as_a("reader") as client:
+        statuses = [status async for status in client.job_set("m").follow(interval=0.01)]
+    assert [(status.has_ended, status.ended_jid) for status in statuses] == [(True, "m-ended-1")]
+
+
 async def test_people_role_suffices_for_human_tasks(as_a: ByRole, root: Client) -> None:
     await root.queue("review").put_many(NewJob("Page", {"n": number}) for number in range(5))
     async with as_a("people") as client:

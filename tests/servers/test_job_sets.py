@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,11 +30,13 @@ async def callback(job: aioqless.Job) -> None:
     ran.append(job.jid)
 
 
-async def read(job_set: aioqless.JobSet) -> JobSetStatus:
-    """Read the status, from the new master if there is none now."""
+async def follow(job_set: aioqless.JobSet) -> AsyncIterator[JobSetStatus]:
+    """Yield the status until the set has ended, from the new master if there is none now."""
     while True:
         with suppress(RedisError):
-            return await job_set.status()
+            async for status in job_set.follow(interval=0.01):
+                yield status
+            return
         await asyncio.sleep(0.1)
 
 
@@ -49,7 +52,7 @@ async def test_callbacks_are_put_once_over_a_failover(tmp_path: Path) -> None:
             killed = False
             settings = aioqless.Settings(concurrency=2)
             async with Worker(client, [member, callback], settings=settings):
-                while not (status := await read(members)).has_ended:
+                async for status in follow(members):
                     if status.complete > COUNT / 10 and not killed:
                         killed = True
                         watched.master().kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -161,8 +162,12 @@ async def test_trees_of_calls_end_whatever_dies(
 
     ends = asyncio.create_task(all_end())
 
-    async def keep_worker(name: str) -> None:
-        while not ends.done():
+    async def keep_worker(number: int) -> None:
+        for start_number in itertools.count():
+            if ends.done():
+                return
+            # The name of a killed worker is taken until its heartbeat expires.
+            name = f"worker-{number}-{start_number}"
             options = ("--concurrency", "1", "--park-after", "0", "--name", name)
             async with start(*options) as worker:
                 died = asyncio.create_task(worker.wait())
@@ -172,7 +177,7 @@ async def test_trees_of_calls_end_whatever_dies(
                 if job is not None and job.worker == name:
                     await client.jobs.unlock(jid)  # rather than wait for its lock
 
-    await asyncio.gather(*(keep_worker(f"worker-{number}") for number in range(4)))
+    await asyncio.gather(*(keep_worker(number) for number in range(4)))
     await ends
     done = lines(ledger)
     expected = {f"{seed} effect {path}" for seed in range(trees) for path in paths_of(seed)}

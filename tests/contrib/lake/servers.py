@@ -88,7 +88,12 @@ def running_store(log: Path) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def running_azurite(folder: Path) -> Iterator[dict[str, str]]:
-    """Run Azure's emulator with an empty container; yields the environment of `running_store`."""
+    """Run Azure's emulator with an empty container; yields the environment of `running_store`.
+
+    The address is in a setting, which the archiver passes to Spark's tasks. delta-rs' own variable
+    for an emulator is no setting: tasks would need it in the environment of their Java process,
+    which an earlier test may have started.
+    """
     port = free_port()
     command = ("npx", "--yes", "--package", "azurite@3.37.0", "azurite-blob", "--silent")
     place = ("--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder))
@@ -96,8 +101,10 @@ def running_azurite(folder: Path) -> Iterator[dict[str, str]]:
     with running(port, folder / "log", *command, *options):
         AzureFileSystem(**AZURITE, blob_storage_authority=f"127.0.0.1:{port}").create_dir(BUCKET)
         yield {
-            "AZURE_STORAGE_USE_EMULATOR": "true",
-            "AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{port}",
+            "AZURE_STORAGE_ACCOUNT_NAME": AZURITE["account_name"],
+            "AZURE_STORAGE_ACCOUNT_KEY": AZURITE["account_key"],
+            "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port}/{AZURITE['account_name']}",
+            "AZURE_ALLOW_HTTP": "true",
         }
 
 
