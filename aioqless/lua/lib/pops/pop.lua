@@ -29,12 +29,7 @@ function pop.take(queue, by, count, now, prefers_waiting)
   local along, full, more = 0, false, false
   local ahead = prefers_waiting and pop.take_waiting(queue, count) or {}
   local enough = ahead[1] ~= nil
-  if not enough then
-    pop.register_worker(by, now)
-    first = redis.call('ZRANGE', keys.locks(queue), '0', '0', 'WITHSCORES')[2]
-    first = tonumber(first) or math.huge
-    more = first <= now and pop.take_expired(queue, jobs, count, now)
-  end
+  if not enough then first, more = pop.look_at_locks(queue, by, jobs, count, now) end
   repeat
     local wanted = math.min(count + along, room) - #jobs
     if wanted > 0 and not enough and pop.prepare(queue, now, wanted, found.moved) then
@@ -75,17 +70,30 @@ function pop.take(queue, by, count, now, prefers_waiting)
     pop.note_due(queue, first)
   end
   if #jobs == 0 then return jobs end
-  if by.announces and (#jobs < asked or redis.call('EXISTS', keys.waiting(queue)) == 0) then
+  if by.announces then pop.announce(queue, by, #jobs < asked) end
+  return pop.lock(queue, jobs, by, now)
+end
+
+function pop.announce(queue, by, took_all)
+  if took_all or redis.call('EXISTS', keys.waiting(queue)) == 0 then
     events.publish_taken(queue)
   elseif by.announces == 'all' then
     events.publish_ready(queue)
   end
-  return pop.lock(queue, jobs, by, now)
 end
 
 -- The first waiting jobs, and the score of each.
 function pop.take_waiting(queue, count)
   return count > 0 and redis.call('ZPOPMAX', keys.waiting(queue), count) or {}
+end
+
+-- Register the worker, and take away the jobs whose lock has expired. Return when the first lock
+-- of the queue expires, and whether there may be more that have.
+function pop.look_at_locks(queue, by, jobs, count, now)
+  pop.register_worker(by, now)
+  local first = redis.call('ZRANGE', keys.locks(queue), '0', '0', 'WITHSCORES')[2]
+  first = tonumber(first) or math.huge
+  return first, first <= now and pop.take_expired(queue, jobs, count, now)
 end
 
 -- Take away the jobs whose lock has expired. Return whether there may be more.
