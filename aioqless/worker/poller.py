@@ -116,7 +116,7 @@ class Poller:
                 self._woken.set()
 
     def note_taken(self, queue: str) -> None:
-        """Leave a queue to the worker that has taken its last waiting jobs."""
+        """Stop waiting to pop: a worker has taken all jobs of a queue that may start."""
         self._wake_delay.note_taken(queue)
 
     def _look_again(self) -> None:

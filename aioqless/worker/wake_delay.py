@@ -51,7 +51,7 @@ class WakeDelay:
         self._waits[queue] = loop.call_later(delay, lambda: self._pop(queue, waited=True))
 
     def note_taken(self, queue: str) -> None:
-        """End the wait for a queue: a worker has taken its last waiting jobs."""
+        """End the wait for a queue: a worker has taken all of its jobs that may start."""
         if wait := self._waits.pop(queue, None):
             wait.cancel()
         if queue == self._popping_for:

@@ -118,7 +118,7 @@ class Pop(Put):
         self.file_as_failed(jid, group, message, now, holder)
         self.publish_to_trackers("failed", jid)
         self.log_event("failed", jid=jid, worker=holder, group=group, message=message)
-        # The job that it puts is not among those that the same call pops.
+        # A failure policy's job is put at the end of the call, so this pop doesn't return it.
         self.notes.append(partial(self.react_to_failure, jid, group, message, now))
 
     def _first_waiting(self, queue: str, now: float, wanted: int) -> list[str]:

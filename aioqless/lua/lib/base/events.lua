@@ -1,5 +1,6 @@
--- events: publish events. The messages are those that live clients send and expect. Those of puts
--- begin with `event`, which theirs don't: `publish_ready` wakes idle workers, which ignore them.
+-- events: publish events, in the form that live clients send and expect. The messages of our puts
+-- begin with the field `event`, and those of live clients with `jid`: idle workers ignore ours,
+-- since `publish_ready` wakes them.
 
 function events.publish(event) redis.call('PUBLISH', keys.log_channel(), cjson.encode(event)) end
 
