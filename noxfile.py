@@ -353,4 +353,4 @@ def soak(session: nox.Session) -> None:
 def proof(session: nox.Session) -> None:
     """Archive 200,000 jobs while archiver and Redis are killed, and count the lake's rows."""
     install(session, "tests", extras="[private-redis,lake]")
-    session.run("python", "-m", "tests.contrib.lake.proof", *session.posargs)
+    session.run("python", "-m", "tests.contrib.lake.proof.prove", *session.posargs)

@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 # slow down each other, and both would create their shared fixtures.
 HEAVY = (
     ("tests/chaos/", "tests/contrib/dashboard/", "tests/examples/", "tests/soak/"),
-    ("tests/contrib/lake/",),  # one Spark for all: its start takes as long as ten refreshes
+    ("tests/contrib/lake/test_",),  # one Spark for all: its start takes as long as ten refreshes
 )
 
 

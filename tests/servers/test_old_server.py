@@ -39,7 +39,7 @@ async def test_worker_ends_with_the_reason_if_its_server_is_too_old(
 ) -> None:
     await until(socket.exists)
     worker = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "aioqless", "worker", "tests.contrib.lake.proof_jobs"),
+        *(sys.executable, "-m", "aioqless", "worker", "tests.contrib.lake.proof.jobs"),
         env={"AIOQLESS_URL": f"unix://{socket}"},
         stderr=subprocess.PIPE,
     )

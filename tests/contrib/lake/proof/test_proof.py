@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.contrib.lake.conftest import write_configuration
-from tests.contrib.lake.proof import prove
+from tests.contrib.lake.proof.prove import prove
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """`aioqless lake archive` that is killed at one of its commits.
 
-`python -m tests.contrib.lake.killed_archiver POINT NUMBER ARGUMENTS...` dies by SIGKILL before,
-within or after its commit of that number.
+`python -m tests.contrib.lake.proof.killed_archiver POINT NUMBER ARGUMENTS...` dies by SIGKILL
+before, within or after its commit of that number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every entry of the archive is in the lake exactly once, although processes are killed.
 
-`python -m tests.contrib.lake.proof --jobs 200000 --kills 10` is the long form (`nox -s proof`), on
-an object store; the tests run shorter ones.
+`python -m tests.contrib.lake.proof.prove --jobs 200000 --kills 10` is the long form
+(`nox -s proof`), on an object store; the tests run shorter ones.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from aioqless.contrib.lake.archiver import Archiver
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.store import Keys
-from tests.contrib.lake import proof_jobs
-from tests.contrib.lake.killed_archiver import POINTS
 from tests.contrib.lake.lakes import ask, open_session, raw
+from tests.contrib.lake.proof import jobs as handlers
+from tests.contrib.lake.proof.killed_archiver import POINTS
 from tests.contrib.lake.servers import BUCKET, running_store
 from tests.server import OwnServer
 
@@ -161,7 +161,7 @@ class Scene:
         options = ["--url", self.server.url, "--namespace", NAMESPACE, "-w", "2"]
         queues = ["-q", "second", "-q", "work"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "aioqless", "worker", "tests.contrib.lake.proof_jobs",
+            [sys.executable, "-m", "aioqless", "worker", "tests.contrib.lake.proof.jobs",
              *options, *queues],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
@@ -233,7 +233,7 @@ def _kill_archiver(scene: Scene, number: int) -> None:
     else:
         program = (
             "-m",
-            "tests.contrib.lake.killed_archiver",
+            "tests.contrib.lake.proof.killed_archiver",
             point,
             str(scene.chance.randint(1, 4)),
         )
@@ -274,7 +274,7 @@ def _kill_executors(scene: Scene) -> None:
 
 
 def _handler(number: int) -> aioqless.Handler:
-    handler: aioqless.Handler = getattr(proof_jobs, KLASSES.get(number % 10, "quick"))
+    handler: aioqless.Handler = getattr(handlers, KLASSES.get(number % 10, "quick"))
     return handler
 
 
