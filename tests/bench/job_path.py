@@ -1,6 +1,6 @@
 """How much code one job passes, from `await greet.put(...)` to its stored completion.
 
-`python -m tests.job_path [--list]` puts and works jobs on a Redis of its own. It counts the
+`python -m tests.bench.job_path [--list]` puts and works jobs on a Redis of its own. It counts the
 functions of the package that run for every traced job, with all their lines (docstrings included)
 and their statements (which don't depend on the format), and the Lua commands that are called. Code
 that runs once at the start, in other threads (the lock renewer) or by a timer is not counted. An
@@ -35,6 +35,7 @@ from aioqless.testing import server
 PACKAGE = Path(aioqless.__file__).parent
 WARM_UP = 5  # jobs until everything that is made once is there
 TRACED = 5  # jobs; what runs by a timer is not met by all of them
+PATIENCE = 300  # seconds without a command: with a profile, all is slow
 
 
 @dataclass(frozen=True, order=True)
@@ -141,7 +142,8 @@ class Monitor:
     def commands(self) -> Iterator[set[str]]:
         """Collect the names of the commands that are called while the block runs."""
         found: set[str] = set()
-        with redis.Redis.from_url(self._url) as client, client.monitor() as monitor:
+        patient = redis.Redis.from_url(self._url, socket_timeout=PATIENCE)
+        with patient as client, client.monitor() as monitor:
 
             def listen() -> None:
                 for seen in monitor.listen():
@@ -227,7 +229,7 @@ async def trace(url: str) -> list[Leg]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.job_path", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.job_path", description=__doc__)
     parser.add_argument("--list", action="store_true", help="list the functions, too")
     listed = parser.parse_args().list
     with server() as url, contextlib.redirect_stdout(io.StringIO()):  # of log lines
