@@ -11,7 +11,8 @@ from xdist.scheduler import LoadScopeScheduling
 # Tests that use more than one processor, by how their names begin: two of a group at once would
 # slow down each other, and both would create their shared fixtures.
 HEAVY = (
-    ("tests/chaos/", "tests/contrib/dashboard/", "tests/examples/", "tests/soak/"),
+    ("tests/chaos/", "tests/soak/"),
+    ("tests/contrib/dashboard/", "tests/examples/"),  # browsers
     ("tests/contrib/lake/test_",),  # one Spark for all: its start takes as long as ten refreshes
 )
 
