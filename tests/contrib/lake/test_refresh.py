@@ -56,17 +56,6 @@ def lake(early: Lake, tmp_path: Path) -> Lake:
     return lake
 
 
-LAST_EVENT = event("last", run(0, 1, 2), namespace="{billing}")
-
-
-@pytest.fixture(scope="module")
-def latest(whole: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """The lake `whole` with another event, and its tables."""
-    lake = copied(whole, tmp_path_factory.mktemp("latest") / "lake")
-    fill(lake, LAST_EVENT)
-    return lake
-
-
 def versions(lake: Lake) -> dict[str, int]:
     return {name: lake.table(name).version for name in DERIVED}
 
@@ -91,7 +80,7 @@ def interrupt() -> None:
     "table", [DERIVED[-1], *(pytest.param(each, marks=pytest.mark.long) for each in DERIVED[:-1])]
 )
 def test_refresh_that_was_killed_before_any_commit_is_continued(
-    lake: Lake, latest: Lake, monkeypatch: pytest.MonkeyPatch, table: str
+    lake: Lake, whole: Lake, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     known = versions(lake)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
@@ -99,8 +88,8 @@ def test_refresh_that_was_killed_before_any_commit_is_continued(
         refresh(lake, open_session)
     changed = {name for name, version in versions(lake).items() if version > known[name]}
     assert changed == {*DERIVED[: DERIVED.index(table)]}
-    fill(lake, LAST_EVENT)
-    assert contents(lake) == contents(latest)
+    refresh(lake, open_session)
+    assert contents(lake) == contents(whole)
 
 
 def test_new_events_change_only_the_files_of_their_days_and_rejected_entries_none(
@@ -118,16 +107,14 @@ def test_new_events_change_only_the_files_of_their_days_and_rejected_entries_non
 
 
 def test_events_of_many_kinds_make_the_same_tables_by_many_tasks_and_in_parts_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    every = random_events(random.Random(1), 40)
-    parts, at_once = (Lake(tmp_path / name, create=True) for name in ("parts", "once"))
-    for cut in (every[:15], every[15:]):
-        fill(parts, *cut)
+    every, at_once = random_events(random.Random(1), 40), Lake(tmp_path / "once", create=True)
+    fill(filled, *every)
     monkeypatch.setattr(transform, "_FEW_ROWS", 0)
-    fill(at_once, *every)
-    assert contents(parts) == contents(at_once)
-    assert check(parts) == []
+    fill(at_once, *EARLY, *LATE, *every)
+    assert contents(filled) == contents(at_once)
+    assert check(filled) == []
 
 
 def test_two_refreshes_at_once_count_no_event_twice(
