@@ -44,18 +44,6 @@ async def fail_root(client: Client) -> None:
     await root.fail("there is none", group="no-postcode")
 
 
-async def test_dependents_are_held_by_default_until_the_failed_job_was_retried(
-    client: Client, work: Work
-) -> None:
-    await client.queue("mail").put_flow(chain(ROOT, new("a")))
-    async with work(bad, good):
-        await client.jobs.wait("root", timeout=60)
-        assert await states(client, "a") == ["depends"]
-    async with work(job(klass="Bad")(lambda job: None), good):
-        await client.queue("mail").unfail("no-postcode")
-        assert (await client.jobs.wait("a", timeout=60)).state == "complete"
-
-
 async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> None:
     await client.queue("mail").put_flow(
         chain(ROOT, in_queue("slow", new("a")), new("b")), if_dependency_fails="fail"

@@ -16,7 +16,6 @@ from aioqless import (
     JobFailed,
     JobRecord,
     NoSuchJob,
-    Retry,
     Settings,
     Worker,
     job,
@@ -39,11 +38,6 @@ async def greet(job: Job[Any]) -> str:
 @job(klass="Bad")
 async def bad(job: Job[Any]) -> None:
     raise Fail("there is none", group="no-postcode")
-
-
-async def listeners(client: Client) -> int:
-    ((_, number),) = await client.redis.pubsub_numsub(f"{client.namespace}:log")
-    return int(number)
 
 
 async def test_wait_uses_events_without_polling(client: Client, work: Work, until: Until) -> None:
@@ -69,22 +63,6 @@ async def test_outcome_is_the_result_or_the_failure(client: Client, work: Work) 
         "no-postcode",
         "there is none",
     )
-
-
-async def test_wait_continues_over_a_retry(client: Client, work: Work) -> None:
-    runs = []
-
-    @job(klass="Twice", result_ttl=60)
-    async def twice(job: Job[Any]) -> int:
-        runs.append(job.jid)
-        if len(runs) == 1:
-            raise Retry(delay=0)
-        return len(runs)
-
-    found = await client.jobs.get(await client.queue("mail").put(twice))
-    assert found
-    async with work(twice):
-        assert await found.outcome(timeout=60) == 2
 
 
 async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> None:
