@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import html
 import re
-import subprocess
-import sys
 import time
 import weakref
 from typing import Any
@@ -579,10 +577,3 @@ async def test_worker_that_starts_ahead_of_the_clock_of_the_dashboard_is_shown(
 ) -> None:
     await report_runs(client, time.time() + 120, **FACTS)
     assert (await http.get("/worker?name=ann")).status_code == 200
-
-
-def test_job_link_of_the_command_line_must_be_a_url() -> None:
-    options = ["--job-link", "x=javascript:{value}", "--port", "0", "--url", "redis://127.0.0.1:1"]
-    command = [sys.executable, "-m", "aioqless", "web", *options]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert ended.returncode and "the link of 'x' must be an http(s) URL" in ended.stderr

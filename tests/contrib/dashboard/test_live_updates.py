@@ -249,20 +249,6 @@ async def test_page_shows_an_outage_and_recovers(browser: Browser, own_server: O
         await expect(page.locator("#live")).to_have_text("live")
 
 
-@pytest.mark.xdist_group("browser")
-async def test_links_and_buttons_work_without_javascript(  # type: ignore[no-untyped-def]
-    browser, site: str, client: Client
-) -> None:
-    await client.queue("mail").put("Greet", {})
-    async with browser_context(browser, site, java_script_enabled=False) as context:
-        page = await context.new_page()
-        await page.goto("/")
-        await page.get_by_role("link", name="mail").click()
-        await page.get_by_role("button", name="Pause").click()
-        await expect(page.locator("#notes")).to_contain_text("Queue mail paused")
-    assert (await client.queue("mail").counts()).paused
-
-
 async def test_live_pages_leave_half_of_the_process_to_requests(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,22 +81,6 @@ async def test_malformed_form_gets_a_response_and_an_audit_entry(
     ) == 2 * len(acts)
 
 
-async def test_unusual_value_is_recorded_in_the_audit_log(
-    http: httpx.AsyncClient, client: Client
-) -> None:
-    await client.queue("mail").put("Greet")
-    await sent(
-        http,
-        "pause",
-        [("token", (await token(http)).encode()), ("queue", b"mail"), ("x" * 5000, HALF)],
-    )
-    assert (await client.queue("mail").counts()).paused
-    (noted,) = await DashboardCommands(client.internals.store).audit_log_list()
-    assert (noted["act"], noted["about"]["queue"]) == ("pause", "mail") and "\\udced" in str(
-        noted["about"]
-    )
-
-
 async def test_too_deeply_nested_data_and_invalid_numbers_are_refused(
     http: httpx.AsyncClient, client: Client
 ) -> None:

@@ -57,21 +57,6 @@ async def test_runs_of_a_schedule_are_shown_in_its_time_zone_too(
     assert "09:15:00 UTC</span>" not in (await http.get("/recurring-job?jid=utc")).text
 
 
-async def test_all_alarms_are_dismissed_by_one_button(
-    http: httpx.AsyncClient, client: Client, earlier: Client
-) -> None:
-    await earlier.queue("alone").put("Greet", {})
-    await client.queue("held").put("Greet", {})
-    await client.queue("held").pause()
-    await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
-    await client.queue("held").pop(worker="ann")
-    page = (await http.get("/")).text
-    (keys,) = re.findall(r'data-keys="(\w+ \w+)">Dismiss all<', page)
-    assert "<strong>2 alarms</strong>" in page and page.count('<li class="alarm') == 2
-    assert "The alarms are hidden in this browser" in await do(http, "dismiss", key=keys)
-    assert '<li class="alarm' not in (await http.get("/")).text
-
-
 @browser_test
 async def test_alarms_are_one_line_each_and_dismissed_together(
     page: Page, client: Client, earlier: Client
