@@ -12,7 +12,6 @@ import pytest
 
 import aioqless
 from aioqless import Client, Settings, Worker
-from aioqless.testing import Clock
 from tests.conftest import Until
 from tests.pages import ROOT, blocks
 from tests.server import OwnServer
@@ -100,21 +99,6 @@ def test_program_of_the_other_queue_does_the_same(
         [sys.executable, file], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stdout) == (0, "5\n"), ended.stderr
-
-
-async def test_job_without_retries_fails_instead_of_running_again_when_its_worker_died(
-    redis_url: str, namespace: str
-) -> None:
-    clock = Clock()
-    async with Client(redis_url, namespace=namespace, clock=clock) as client:
-        queue = client.queue("mail")
-        jid = await queue.put("app.jobs.sync", {"customer": 1}, retries=0)
-        assert len(await queue.pop(1, worker="dead")) == 1
-        for _ in range(2):  # the lock expires, then the grace period
-            clock.move(61)
-            assert await queue.pop(1) == []
-        assert await client.jobs.failed_counts() == {"failed-retries-mail": 1}
-        assert (await client.jobs.failed_in("failed-retries-mail"))[1][0].jid == jid
 
 
 async def test_put_of_a_running_job_stops_its_run_and_runs_it_again(

@@ -128,17 +128,6 @@ def test_double_click_counts_once(open_browsers: Sit, url: str) -> None:
 
 
 @pytest.mark.long
-def test_second_click_after_the_reply_to_the_first_judges_no_other_item(open_browsers: Sit) -> None:
-    ada = open_browsers("Ada")
-    ada.take()
-    ada.judge("1")
-    name = ada.item()
-    ada.page.locator("[data-label=clear]").dispatch_event("click", {"detail": 2})
-    ada.page.wait_for_selector("body:not([aria-busy])")
-    assert ada.item() == name and len(ada.recent_items()) == 1
-
-
-@pytest.mark.long
 def test_answer_with_a_lost_reply_counts_once(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     name = ada.take()
@@ -205,17 +194,6 @@ def test_person_whose_session_ended_is_asked_to_sign_in(
     expect(ada.page.get_by_label("Your name")).to_be_focused()
     assert ada.recent_items() == []
     ada.complaints.clear()  # a browser logs each request that is refused
-
-
-@pytest.mark.long
-def test_answer_counts_while_the_page_asks_what_became_of_the_item(open_browsers: Sit) -> None:
-    ada = open_browsers("Ada")
-    ada.take()
-    ada.page.route("**/status?*", lambda _: None)  # it gets no answer
-    with ada.page.expect_request("**/status?*"):
-        ada.let_time_run_out()
-    ada.press("2")
-    ada.sees("#done", re.compile("^1 of"))
 
 
 @pytest.mark.long

@@ -103,11 +103,6 @@ async def stream(http: httpx.AsyncClient, page: str) -> AsyncIterator[dict[str, 
                 yield json.loads(line.removeprefix("data: "))
 
 
-async def subscribers(client: Client) -> int:
-    ((_, number),) = await client.redis.pubsub_numsub("ql:log")
-    return int(number)
-
-
 async def test_ordered_picture_is_seen_with_its_progress(
     data: Path, tmp_path: Path, until: Until
 ) -> None:
@@ -145,45 +140,6 @@ async def test_unknown_pictures_and_sizes_are_refused(
             assert [
                 (await http.get(f"/pictures/{jid}{more}")).status_code for more in ("", "/events")
             ] == [404, 404]
-
-
-async def test_disconnected_browser_leaves_no_subscription(
-    client: Client, data: Path, tmp_path: Path, until: Until
-) -> None:
-    async def no_subscriber() -> bool:
-        return await subscribers(client) == 0
-
-    async with site(data, tmp_path, until, "--no-worker") as (_, http):
-        page = await order(http, "The whole")
-        connected = list[int]()
-        for _ in range(5):
-            async with asyncio.TaskGroup() as browsers:
-                for _ in range(3):
-                    browsers.create_task(_read_once(http, page, client))
-            await until(no_subscriber)
-            connected.append(len(await client.redis.client_list()))
-        # 12 more if browsers left theirs; one of a call may come, or be about to be closed
-        assert connected[-1] < connected[0] + 5
-
-
-async def _read_once(http: httpx.AsyncClient, page: str, client: Client) -> None:
-    async with http.stream("GET", f"{page}/events") as answer:
-        lines = answer.aiter_lines()  # the request ends when its connection is closed
-        assert '"waiting"' in await anext(lines)
-        assert await subscribers(client) == 1
-
-
-async def test_stream_ends_when_its_job_is_canceled(
-    client: Client, data: Path, tmp_path: Path, until: Until
-) -> None:
-    async with site(data, tmp_path, until, "--no-worker") as (_, http):
-        page = await order(http, "The whole")
-        states = []
-        async for each in stream(http, page):
-            states.append(each["state"])
-            if len(states) == 1:
-                await client.jobs.cancel(page.rpartition("/")[2])
-        assert states == ["waiting", "cancelled"]
 
 
 async def test_stopping_server_finishes_the_picture(

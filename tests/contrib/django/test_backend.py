@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
-from django.core.management import call_command
 from django.utils import timezone
 
 from aioqless import Client, InvalidData, JobFailed, JobState, Key
@@ -21,7 +20,6 @@ from aioqless.contrib.django.task_framework import (
     TaskResultDoesNotExist,
     TaskResultStatus,
     task,
-    task_backends,
     task_enqueued,
     task_finished,
     task_started,
@@ -276,25 +274,6 @@ def test_wrong_job_options_stop_the_worker(make_backend: MakeBackend, run_tasks:
     make_backend(job_options={"executor": "process"})
     with pytest.raises(ImproperlyConfigured, match="executor"):
         run_tasks()
-
-
-def test_system_check_finds_no_fault_in_the_project(backend: Backend) -> None:
-    call_command("check")
-
-
-def test_each_thread_has_a_backend_and_all_share_one_client(backend: Backend) -> None:
-    found: list[Backend] = []
-
-    def look() -> None:
-        other = task_backends["default"]
-        assert isinstance(other, Backend)
-        found.append(other)
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    assert found[0] is not backend
-    assert found[0].settings.client() is backend.settings.client()
 
 
 def test_operator_may_move_a_task_to_a_queue_that_the_settings_do_not_name(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, LockLost, Parked, Settings, Worker, job
+from aioqless import Client, InvalidData, Job, LockLost, Settings, Worker, job
 from aioqless.client.job import JobState
 from aioqless.contrib.durable import cursor
 from aioqless.handlers.retry_policy import fixed
@@ -198,7 +198,3 @@ async def test_lost_lock_ends_the_run_at_a_later_advance(
         await client.jobs.cancel(jid)
         await until(lambda: errors)
     assert await client.jobs.steps(jid) == []
-
-
-def test_parked_is_not_caught_as_an_exception() -> None:
-    assert not issubclass(Parked, Exception)

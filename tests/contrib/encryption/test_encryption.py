@@ -46,15 +46,6 @@ def encrypted(redis_url: str, namespace: str) -> With:
     return encrypted
 
 
-@pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_encrypted_data_is_read_with_the_key(encrypted: With, mode: str) -> None:
-    async with encrypted(KEY, mode=mode) as client:
-        jid = await client.queue("mail").put("Charge", SECRET)
-    async with encrypted(KEY, required=True) as client:
-        found = await client.jobs.get(jid)
-        assert found is not None and found.data == SECRET
-
-
 async def test_plain_text_of_encrypted_data_is_not_in_redis(encrypted: With) -> None:
     async with encrypted(KEY) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
@@ -319,13 +310,6 @@ def test_invalid_key_is_refused_without_showing_it() -> None:
     with pytest.raises(ValueError, match="key 2 of the encryption is not 32 bytes") as refused:
         Encryption(KEY, "hunter2")
     assert "hunter2" not in str(refused.value)
-
-
-def test_repr_hides_keys() -> None:
-    assert (
-        KEY not in repr(Encryption(KEY))
-        and repr(Encryption(KEY)) == "<Encryption mode='encrypt' keys=1 required=False>"
-    )
 
 
 def test_environment_configures_the_command_line() -> None:

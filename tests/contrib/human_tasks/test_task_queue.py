@@ -94,15 +94,6 @@ async def test_job_passes_from_machine_to_person_to_machine(client: Client, unti
     assert await tasks.status("ada", "a") == TaskStatus("finished", "ada")
 
 
-async def test_next_step_of_a_workflow_gets_the_answer(client: Client, tasks: TaskQueue) -> None:
-    await put(client, "a")
-    await client.queue("publish").put("Publish", jid="after", depends=["a"])
-    assert await client.queue("publish").pop() == []
-    await (await have(tasks, "ada")).finish("cat")
-    (after,) = await client.queue("publish").pop()
-    assert after.jid == "after" and await client.jobs.result("a") == "cat"
-
-
 async def test_data_that_cannot_hold_an_answer_is_unchanged(client: Client) -> None:
     tasks = TaskQueue(client, "review", ReservationPolicy(next="publish"))
     await client.queue("review").put("Review", [1, 2], jid="a")
@@ -112,19 +103,6 @@ async def test_data_that_cannot_hold_an_answer_is_unchanged(client: Client) -> N
     await reservation.give_back()
     job = await client.jobs.get("a")
     assert job and (job.data, job.state) == ([1, 2], "waiting")
-
-
-async def test_concurrent_reservations_give_a_job_to_one_person(
-    client: Client, tasks: TaskQueue
-) -> None:
-    await put(client, "a", "b", "c")
-    people = [Person(name, tab) for name in ("ada", "bob", "eve") for tab in ("1", "2")]
-    asked = await asyncio.gather(*(tasks.reserve(person) for person in people * 5))
-    had: dict[str, set[Person]] = {}
-    for reservation in asked:
-        if reservation:
-            had.setdefault(reservation.job.jid, set()).add(reservation.person)
-    assert sorted(had) == ["a", "b", "c"] and all(len(whose) == 1 for whose in had.values())
 
 
 async def test_operations_are_idempotent_by_request_id(client: Client, tasks: TaskQueue) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 import pytest
@@ -21,14 +20,6 @@ from aioqless.redis.cluster import SLOTS, slot_of
 
 COUNTS = st.integers(1, MAX_PARTITIONS)
 NAMES = st.text(min_size=1, max_size=50)
-
-
-@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 6])
-def test_48_partitions_are_even_on_each_number_of_nodes(nodes: int) -> None:
-    bounds = [round(SLOTS * node / nodes) for node in range(nodes + 1)]
-    slots = [slot_of(name) for name in name_partitions("billing", 48)]
-    for first, end in itertools.pairwise(bounds):
-        assert sum(first <= slot < end for slot in slots) == 48 / nodes
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 48, 100, 1024])
