@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import pytest
 import redis
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Route, expect
 
 from aioqless.testing import server
@@ -257,32 +256,6 @@ def test_signing_out_releases_the_reservation(open_browsers: Sit, url: str) -> N
     ada.sees("#door")
     with redis.Redis.from_url(url) as connection:
         assert connection.zcard("ql:q:docs-review-locks") == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_view_has_a_serious_accessibility_problem(
-    open_browsers: Sit, scheme: Literal["light", "dark"]
-) -> None:
-    ada = open_browsers("Ada")
-    ada.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    for view in ("#idle", "#work", "#ask", "#door"):
-        if view == "#work":
-            ada.take()
-        elif view == "#ask":
-            ada.press("h")
-        elif view == "#door":
-            ada.press("Escape")
-            ada.page.get_by_role("button", name="Sign out").click()
-        ada.sees(view)
-        faults = Axe().run(ada.page).response["violations"]
-        serious = [
-            (fault["id"], node["target"])
-            for fault in faults
-            if fault["impact"] in ("serious", "critical")
-            for node in fault["nodes"]
-        ]
-        assert serious == [], view
 
 
 @pytest.mark.long

@@ -21,12 +21,6 @@ from tests.programs import needs
 
 ROOT = Path(__file__).parents[2]
 PAGES = 40
-DYING = """
-import os, signal, aioqless
-aioqless.JobRecord.{verb} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-from examples.site_audit.__main__ import main
-main()
-"""
 # Fetches some pages; the others wait until a file exists.
 HOLDING = """
 import asyncio, itertools, pathlib
@@ -219,18 +213,4 @@ async def test_killed_audit_leaves_no_process_and_continues_when_run_again(
     code, report, told = await Audit(data).end()
     assert code == 0, told
     assert told.startswith("Going on with audit 1.")
-    await assert_audited(client, report)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("verb", ["depend", "undepend"])
-async def test_audit_that_crashed_before_it_added_dependencies_continues(
-    client: Client, data: Path, verb: str
-) -> None:
-    code, report, _ = await Audit(data, start=("-c", DYING.format(verb=verb))).end()
-    assert (code, report) == (-signal.SIGKILL, "")
-    assert await jobs_of(client, 1)
-
-    code, report, told = await Audit(data).end()
-    assert code == 0, told
     await assert_audited(client, report)

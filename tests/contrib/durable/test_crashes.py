@@ -116,34 +116,6 @@ async def test_each_item_of_a_cursor_is_done_once_however_often_workers_are_ende
     assert done == {**{str(number): 1 for number in range(count)}, "end": 1}
 
 
-async def test_waits_continue_after_kills_at_each_place(
-    client: Client, start: Start, ledger: Path, until: Until
-) -> None:
-    deaths = [
-        *("draft", "before first", "after first", "use first 1"),
-        *("before second", "after second", "use second 2", "end"),
-    ]
-    jid = await client.put(programs.approved.data(deaths=deaths))
-    for number, death in enumerate(deaths):
-        async with start() as worker:
-            if death == "after first":
-                await client.jobs.signal(jid, "first", 1)
-            if death == "after second":
-                await client.jobs.signal(jid, "second", 2)
-            assert await asyncio.wait_for(worker.wait(), 60) == -signal.SIGKILL, number
-        await client.jobs.unlock(jid)  # rather than wait for its lock
-    async with start():
-        job = await client.jobs.wait(jid, 60)
-    assert (job.state, job.remaining) == (JobState.COMPLETE, 100)
-    done = lines(ledger)
-    assert {line: times for line, times in done.items() if line[:3] in ("dra", "use")} == {
-        "draft": 2,
-        "use first 1": 2,
-        "use second 2": 2,
-    }
-    assert await client.jobs.steps(jid) == []
-
-
 def paths_of(seed: int, path: str = "") -> list[str]:
     """Return the nodes of a random tree."""
     below = (f"{path}/{number}" for number in range(programs.count_children(path, seed)))

@@ -274,38 +274,6 @@ async def test_command_line_runs_a_worker_of_partitions(
     assert await partitioned.queue("none").length() == 0, time.monotonic() - began
 
 
-async def test_schedules_of_all_partitions_that_stand_still_are_found_and_moved(
-    client: PartitionedClient, lines: Lines
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
-    async def make_late(round_: int) -> set[str]:
-        """Put schedules whose next run is in a day; return their jids."""
-        late = await client.internals.store.now() + 86_400
-        jids = set()
-        for n in range(6):
-            cron = await client.recur(greet, jid=f"c{round_}-{n}", cron="* * * * *", queue="mail")
-            await client.internals.store.recur_update(jid=cron.jid, pairs=["next", str(late)])
-            each = await client.queue("mail").recur(greet, jid=f"i{round_}-{n}", every=60)
-            for partition in client.partitions:
-                key = f"{partition.namespace}:q:mail-recur"
-                await client.redis.zadd(key, {each.jid: late}, xx=True)
-            jids |= {cron.jid, each.jid}
-        return jids
-
-    jids = await make_late(1)
-    await run_all(client, greet)
-    assert {line["recurring"] for line in lines.of("recurring.rescheduled")} == jids
-    assert await client.check() == []
-    jids = await make_late(2)
-    for resolve in (False, True):
-        found = await client.check(resolve=resolve)
-        assert {str(each.about["jid"]) for each in found} == jids
-        assert {(each.problem, each.fixed) for each in found} == {("recurring-late", resolve)}
-    assert await client.check() == []
-
-
 @pytest.mark.parametrize("jid", [None, "order-7", "{customer-7}-a", "order-7-failure-1"])
 async def test_called_jobs_share_the_partition_of_their_caller(
     client: PartitionedClient, jid: str | None
