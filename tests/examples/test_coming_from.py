@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from types import ModuleType
 
 import pytest
 
-import aioqless
 from aioqless import Client, Settings, Worker
 from tests.conftest import Until
 from tests.pages import ROOT, blocks
@@ -99,28 +97,3 @@ def test_program_of_the_other_queue_does_the_same(
         [sys.executable, file], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stdout) == (0, "5\n"), ended.stderr
-
-
-async def test_put_of_a_running_job_stops_its_run_and_runs_it_again(
-    redis_url: str, namespace: str
-) -> None:
-    starts: list[int] = []
-    started, stopped = asyncio.Event(), asyncio.Event()
-
-    @aioqless.job(klass="sync")
-    async def sync(job: aioqless.Job, customer: int) -> None:
-        starts.append(customer)
-        started.set()
-        if customer == 1:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                stopped.set()
-
-    async with Client(redis_url, namespace=namespace) as client, Worker(client, [sync]):
-        await client.put(sync.data(customer=1), jid="sync")
-        await asyncio.wait_for(started.wait(), 60)
-        jid = await client.put(sync.data(customer=2), jid="sync")
-        await asyncio.wait_for(stopped.wait(), 60)
-        await client.jobs.wait(jid, timeout=60)
-    assert starts == [1, 2]

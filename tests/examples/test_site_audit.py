@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 from aioqless import Client, JobRecord
 from aioqless.client.events import Completed, Stream
 from aioqless.contrib import private_redis
+from tests.examples.conftest import environment_of
 from tests.programs import needs
 
 ROOT = Path(__file__).parents[2]
@@ -56,15 +56,10 @@ class Audit:
         *,
         start: Sequence[str] = ("-m", "examples.site_audit"),
     ) -> None:
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("AIOQLESS_URL", "REDIS_URL")
-        }
         self.process = subprocess.Popen(
             [sys.executable, *start, "multiprocessing.html", "--pages", str(pages)],
             cwd=ROOT,
-            env=environment | {"AIOQLESS_DATA": str(data)},
+            env=environment_of(data),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import signal
 import struct
@@ -21,6 +20,7 @@ import pytest
 from aioqless import Client
 from aioqless.contrib import private_redis
 from tests.conftest import Until
+from tests.examples.conftest import environment_of
 
 pytestmark = pytest.mark.long
 
@@ -39,16 +39,8 @@ class Site:
 
     def __init__(self, data: Path, folder: Path, until: Until, *options: str) -> None:
         self.told = folder / "stderr"
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("AIOQLESS_URL", "REDIS_URL")
-        }
-        self.environment = environment | {
-            "AIOQLESS_DATA": str(data),
-            "XDG_CACHE_HOME": str(folder),
-            "PYTHONUNBUFFERED": "1",
-        }
+        more = {"XDG_CACHE_HOME": str(folder), "PYTHONUNBUFFERED": "1"}
+        self.environment = environment_of(data) | more
         self._until = until
         with self.told.open("wb") as stderr:
             self.process = self.start("-m", "examples.web", "--port", "0", *options, stderr=stderr)

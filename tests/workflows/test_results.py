@@ -42,18 +42,6 @@ async def test_result_expires_after_its_ttl(client: Client, work: Work) -> None:
     assert 50 < await client.redis.ttl(f"{client.namespace}:x:result:{jid}") <= 60
 
 
-async def test_results_are_kept_only_if_configured(client: Client, work: Work) -> None:
-    @job(klass="Give")
-    async def give(job: Job[Any]) -> int:
-        return 1
-
-    jid = await client.queue("mail").put(give)
-    async with work(give):
-        done = await client.jobs.wait(jid, timeout=60)
-    with pytest.raises(NoResult, match=r"the job keeps no result.*@job\(result_ttl=seconds\)"):
-        await done.result()
-
-
 async def test_incomplete_job_has_no_result_even_from_a_former_run(
     client: Client, work: Work
 ) -> None:
@@ -214,7 +202,7 @@ async def test_missing_result_tells_the_state_of_the_job(client: Client, work: W
     assert pending.value.state == "waiting"
     async with work(give):
         await client.jobs.wait(jid, timeout=60)
-    with pytest.raises(NoResult) as dropped:
+    with pytest.raises(NoResult, match=r"keeps no result.*@job\(result_ttl=seconds\)") as dropped:
         await client.jobs.result(jid)
     assert dropped.value.state == "complete"
 

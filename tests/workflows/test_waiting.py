@@ -76,14 +76,6 @@ async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> N
         await client.jobs.wait(jid, timeout=60)
 
 
-async def test_wait_has_a_timeout(client: Client) -> None:
-    jid = await client.queue("mail").put("Greet")
-    with pytest.raises(
-        TimeoutError, match=f"job {jid} is neither complete nor failed after 0.05 s"
-    ):
-        await client.jobs.wait(jid, timeout=0.05)
-
-
 async def test_timeout_says_that_no_worker_serves_the_queue(
     client: Client, work: Work, until: Until
 ) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import httpx
@@ -28,18 +28,6 @@ from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
 pytestmark = pytest.mark.long
-
-Names = Callable[[], Awaitable[set[str]]]
-
-
-@pytest.fixture
-def names(client: Client) -> Names:
-    """Return the names on the list of workers."""
-
-    async def read() -> set[str]:
-        return {each.name for each in await client.workers.counts()}
-
-    return read
 
 
 @pytest.fixture
@@ -65,10 +53,10 @@ async def test_killed_worker_raises_an_alarm(
     http: httpx.AsyncClient,
     client: Client,
     process: asyncio.subprocess.Process,
-    names: Names,
     until: Until,
 ) -> None:
-    (name,) = await until(names, patience=60)
+    (worker,) = await until(client.workers.counts)
+    name = worker.name
 
     async def alarmed() -> str | None:
         page = (await http.get("/")).text

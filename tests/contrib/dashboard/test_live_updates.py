@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
+from typing import Any
 
 import httpx
 import pytest
@@ -20,6 +21,7 @@ from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.live_updates import MAX_STREAMS_PER_READER, Topic
 from aioqless.contrib.dashboard.page_request import PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
+from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
 from tests.contrib.dashboard.test_access import (  # type: ignore[attr-defined]
@@ -69,6 +71,28 @@ async def test_each_browser_gets_its_own_token(client: Client, site: str) -> Non
                 told.append(await anext(contents))
     assert len(tokens) == 2 and all(sum(each in text for each in tokens) == 1 for text in told)
     assert {each for each in tokens for text in told if each in text} == tokens
+
+
+async def test_live_pages_use_at_most_a_share_of_redis_time() -> None:
+    class SlowRedis:
+        calls = 0
+
+        async def execute(self, *command: object) -> object: ...
+        async def aclose(self) -> None: ...
+
+        async def execute_many(
+            self, commands: list[Any], *, raise_errors: bool = True
+        ) -> list[None]:
+            self.calls += 1
+            await asyncio.sleep(0.02)
+            return [None]
+
+    redis, counted = SlowRedis(), list[int]()
+    throttled = ThrottledConnection(redis, counted.append, share=0.2)
+    began = time.monotonic()
+    await asyncio.gather(*[throttled.execute("PING") for _ in range(6)])
+    assert redis.calls == 6 and len(counted) == 6
+    assert time.monotonic() - began >= 5 * 0.1 + 0.02
 
 
 async def _shows(contents: AsyncIterator[str], text: str) -> None:
