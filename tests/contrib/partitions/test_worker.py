@@ -23,6 +23,10 @@ from tests.worker.conftest import Lines
 QUIET = Settings(queues=("mail",), poll=90)
 
 
+@job(klass="Greet")
+async def greet(job: Job[Any]) -> None: ...
+
+
 @pytest.fixture(
     params=[pytest.param(1, marks=pytest.mark.long), 4, pytest.param(48, marks=pytest.mark.long)]
 )
@@ -187,9 +191,6 @@ async def test_recurring_job_of_a_handler_is_put_once_per_tick(
 
 
 async def test_worker_of_some_partitions_leaves_the_others(client: PartitionedClient) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     for partition in range(client.count):
         await client.put(greet, queue="mail", jid=jid_in(client, partition))
     settings = Settings(queues=("mail",), burst=True)
@@ -201,9 +202,6 @@ async def test_worker_of_some_partitions_leaves_the_others(client: PartitionedCl
 async def test_stable_name_is_taken_in_all_partitions(
     client: PartitionedClient, until: Until
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     async with PartitionedWorker(client, greet, settings=QUIET, name="ann") as worker:
         await until(lambda: worker.idle)
         with pytest.raises(NameTaken):
@@ -216,9 +214,6 @@ async def test_stable_name_is_taken_in_all_partitions(
 async def test_jobs_of_a_former_process_are_recovered_in_each_partition(
     partitioned: PartitionedClient, until: Until, lines: Lines
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     former = json.dumps({"id": "former", "host": "elsewhere", "pid": 1})
     for number, partition in enumerate(partitioned.partitions):
         await partitioned.put(greet, queue="mail", jid=jid_in(partitioned, number))
@@ -232,9 +227,6 @@ async def test_jobs_of_a_former_process_are_recovered_in_each_partition(
 async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
     partitioned: PartitionedClient, until: Until, lines: Lines
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
         await until(lambda: worker.idle)
         worker.pause()
@@ -250,9 +242,6 @@ async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
 async def test_partitions_that_do_not_exist_are_refused(
     partitioned: PartitionedClient, only: list[int]
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     with pytest.raises(ValueError, match="only"):
         PartitionedWorker(partitioned, greet, only=only)
 
