@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -21,14 +19,6 @@ from tests.contrib.dashboard.conftest import browser_context
 from tests.contrib.dashboard.steps import do, token
 
 browser_test = pytest.mark.xdist_group("browser")
-
-
-@pytest.fixture
-async def earlier(redis_url: str, client: Client) -> AsyncIterator[Client]:
-    """Return a client whose clock is 1,000 seconds behind."""
-    begun = time.time() - 1000
-    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
-        yield earlier
 
 
 async def test_overdue_schedule_is_called_overdue_and_lists_coming_runs(
