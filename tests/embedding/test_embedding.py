@@ -20,7 +20,7 @@ from redis.asyncio import Redis
 
 from aioqless import AioqlessError, Client, Handler, Inject, Job, Settings, Worker, job, resource
 from aioqless.handlers import Resource
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.embedding.hosts import Host, serve
 from tests.server import OwnServer
 from tests.worker.conftest import Lines
@@ -92,8 +92,7 @@ async def answers(host: Host) -> bool:
 
 
 async def state_of(client: Client, jid: str) -> str:
-    found = await client.jobs.get(jid)
-    assert found
+    found = await existing_job(client, jid)
     return str(found.state)
 
 

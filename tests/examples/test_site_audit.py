@@ -16,6 +16,7 @@ import pytest
 from aioqless import Client, JobRecord
 from aioqless.client.events import Completed, Stream
 from aioqless.contrib import private_redis
+from tests.conftest import existing_job
 from tests.examples.conftest import environment_of
 from tests.programs import needs
 
@@ -118,8 +119,7 @@ async def assert_audited(client: Client, report: str) -> list[JobRecord]:
     jobs = await jobs_of(client, 1)
     assert len({job.data["address"] for job in jobs}) == len(jobs) == PAGES
     assert all(len(times(job, "put")) == 1 for job in jobs)
-    told = await client.jobs.get("report")
-    assert told is not None
+    told = await existing_job(client, "report")
     [popped] = times(told, "popped")
     assert all(max(times(job, "done", "failed")) <= popped for job in jobs)
     return jobs

@@ -19,7 +19,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib import private_redis
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.examples.conftest import environment_of
 
 pytestmark = pytest.mark.long
@@ -145,8 +145,7 @@ async def test_stopping_server_finishes_the_picture(
             if len(states) == 3:
                 running.process.send_signal(signal.SIGTERM)
         assert await running.end() == 0, running.told.read_text()
-    done = await client.jobs.get(page.rpartition("/")[2])
-    assert done and done.state == "complete"
+    assert (await existing_job(client, page.rpartition("/")[2])).state == "complete"
     told = running.told.read_text()
     assert (
         '"worker.shutdown_started"' in told

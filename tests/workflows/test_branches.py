@@ -24,7 +24,7 @@ from aioqless import (
 from aioqless.contrib.encryption import Encryption
 from aioqless.errors import InvalidData
 from aioqless.testing import RunFailed, perform
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.worker.conftest import Work
 
 
@@ -86,8 +86,7 @@ async def test_workflow_takes_its_branch_and_ends(
     assert (seen, found) == ([failure], [{"order-7-2": failure}])
     states = await client.internals.store.states(jids=put.jids)
     assert states == ["complete", "failed", "depends", "depends", "complete"]
-    branch = await client.jobs.get("order-7-2-failure-1")
-    assert branch and branch.cause == failure
+    assert (await existing_job(client, "order-7-2-failure-1")).cause == failure
 
 
 async def test_handler_declares_a_branch_for_jobs_that_anybody_puts(

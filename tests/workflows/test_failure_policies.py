@@ -16,6 +16,7 @@ from aioqless import (
     in_queue,
     job,
 )
+from tests.conftest import existing_job
 from tests.worker.conftest import Work
 
 
@@ -49,8 +50,7 @@ async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> 
         chain(ROOT, in_queue("slow", new("a")), new("b")), if_dependency_fails="fail"
     )
     async with work(bad, good):
-        last = await client.jobs.get("b")
-        assert last
+        last = await existing_job(client, "b")
         with pytest.raises(
             JobFailed, match="it depends on job a, which failed: slow-dependency-failed"
         ):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NoSuchJob, job
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.worker.conftest import Work
 
 
@@ -18,8 +18,7 @@ async def listeners(client: Client) -> int:
 
 
 async def follow(client: Client, jid: str, seen: list[Any]) -> None:
-    found = await client.jobs.get(jid)
-    assert found
+    found = await existing_job(client, jid)
     async for each in found.follow():
         assert each is found
         seen.append((each.state, each.last_progress.share if each.last_progress else None))

@@ -24,7 +24,7 @@ from aioqless.client.jid import Jid
 from aioqless.store import ATTEMPTS
 from aioqless.store.script_composer import compose
 from tests.client.proxy import Proxy
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.server import OwnServer
 from tests.worker.conftest import Work
 from tests.worker.test_notifications import no_calls
@@ -156,8 +156,7 @@ async def test_replies_lost_after_the_end_are_waited_for(
         Client(proxy.url, namespace=client.namespace) as proxied,
     ):
         jid = await proxied.queue("mail").put(greet)
-        found = await proxied.jobs.get(jid)
-        assert found
+        found = await existing_job(proxied, jid)
         waiting = asyncio.create_task(WAITS[wait](proxied, jid, found))
         await until(lambda: proxied.internals.backend.watcher.is_subscribed)
         await until(lambda: no_calls(proxied))
@@ -174,8 +173,7 @@ async def test_wait_that_begins_in_an_outage_goes_through_it(
 ) -> None:
     async with Client(own_server.url) as client:
         jid = await client.queue("mail").put(greet)
-        found = await client.jobs.get(jid)
-        assert found
+        found = await existing_job(client, jid)
         await Worker(client, greet, settings=Settings(queues=("mail",), burst=True)).run()
         own_server.kill()
         waiting = asyncio.create_task(WAITS[wait](client, jid, found))

@@ -14,6 +14,7 @@ from aioqless import Client, Job, job
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
+from tests.conftest import existing_job
 from tests.contrib.dashboard.conftest import OPEN
 from tests.contrib.dashboard.steps import do, token
 from tests.contrib.dashboard.test_access import USERS, client_of
@@ -91,8 +92,7 @@ async def test_too_deeply_nested_data_and_invalid_numbers_are_refused(
     assert "limit must be a number (got &#39;inf&#39;)" in await do(
         http, "worker-subscribe", worker="ann", queue="mail", limit="inf"
     )
-    job = await client.jobs.get("a")
-    assert job and job.data == {"to": "ada"}
+    assert (await existing_job(client, "a")).data == {"to": "ada"}
 
 
 @pytest.mark.parametrize("path", ["worker", "queue", "group", "job", "set", "class"])

@@ -24,6 +24,7 @@ from aioqless.contrib.django.task_framework import (
     task_finished,
     task_started,
 )
+from tests.conftest import existing_job
 from tests.contrib.django.conftest import MakeBackend, RunTasks
 from tests.contrib.django.shop import tasks
 
@@ -282,8 +283,7 @@ def test_operator_may_move_a_task_to_a_queue_that_the_settings_do_not_name(
     result = tasks.add.enqueue(1)
 
     async def move(client: Client) -> None:
-        job = await client.jobs.get(result.id)
-        assert job is not None
+        job = await existing_job(client, result.id)
         await job.move("elsewhere")
 
     jobs(backend, move)

@@ -13,7 +13,7 @@ from aioqless.client.job import JobState
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from aioqless.testing import RunReleased, perform, run_jobs
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 
 @dataclasses.dataclass
@@ -52,8 +52,7 @@ async def test_call_returns_the_result_in_its_type_and_holds_no_slot(
     async with worker(client, order, charge, concurrency=1):
         assert await client.jobs.result(jid, timeout=30) is True
     assert done == [repr(Receipt(7))]
-    child = await client.jobs.get(f"{jid}-1")
-    assert child is not None and child.state == JobState.COMPLETE
+    assert (await existing_job(client, f"{jid}-1")).state == JobState.COMPLETE
 
 
 async def test_failed_child_is_an_error_that_compensations_can_catch(

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import pytest
 
-from aioqless import Client, JobRecord
+from aioqless import Client
 from aioqless.client.job import JobState
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.contrib.durable import programs
 from tests.contrib.durable.forking import ForkedProcess
 
@@ -54,12 +54,6 @@ def lines(ledger: Path) -> Counter[str]:
 
 def size(ledger: Path) -> int:
     return ledger.stat().st_size
-
-
-async def read(client: Client, jid: str) -> JobRecord:
-    job = await client.jobs.get(jid)
-    assert job is not None
-    return job
 
 
 @pytest.mark.parametrize("deaths", [[0, 7, 19], pytest.param([*range(20)], marks=pytest.mark.long)])
@@ -105,7 +99,7 @@ async def test_each_item_of_a_cursor_is_done_once_however_often_workers_are_ende
             await until(lambda: size(ledger) > begun + 50, 60)  # noqa: B023
             worker.terminate()
             assert await asyncio.wait_for(worker.wait(), 60) == 0
-        assert (await read(client, jid)).state == JobState.WAITING, number
+        assert (await existing_job(client, jid)).state == JobState.WAITING, number
     ledger.with_name("enough").touch()
     async with start():
         job = await client.jobs.wait(jid, 60)

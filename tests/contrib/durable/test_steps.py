@@ -27,7 +27,7 @@ from aioqless.contrib.encryption import Encryption
 from aioqless.errors import AioqlessError, InvalidArgument
 from aioqless.handlers.retry_policy import fixed
 from aioqless.testing import perform
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 
 @dataclasses.dataclass
@@ -255,8 +255,7 @@ async def test_lost_lock_stores_nothing(client: Client, until: Until) -> None:
     jid = await client.queue("default").put(handler)
     async with worker(client, handler):
         await began.wait()
-        running = await client.jobs.get(jid)
-        assert running is not None
+        running = await existing_job(client, jid)
         await running.move("elsewhere")
         await canceled.wait()
         go_on.set()

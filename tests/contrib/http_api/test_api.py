@@ -17,7 +17,7 @@ from aioqless.contrib.http.api import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS
 from aioqless.contrib.http.uvicorn_server import TimedProtocol
 from aioqless.contrib.http_api import job_router
 from aioqless.contrib.partitions import PartitionedClient
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.contrib.http_api import jobs
 from tests.contrib.http_api.conftest import KNOWN, SECRET, SHOP, TOKENS, Program, refusal
 from tests.server import OwnServer
@@ -144,8 +144,7 @@ async def test_key_is_known_though_the_job_has_changed_and_ended(
         job.data["seen"] = True
 
     put = await shop.put("shop.greet", {"name": "Ada"}, "k")
-    found = await client.jobs.get(put["jid"])
-    assert found
+    found = await existing_job(client, put["jid"])
     await found.set_priority(7)
     async with Worker(client, [greet]):
         await found.wait(30)

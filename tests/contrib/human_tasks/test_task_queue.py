@@ -17,7 +17,7 @@ from aioqless.contrib.human_tasks import (
     TaskStatus,
 )
 from aioqless.testing import Clock
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 
 async def put(client: Client, *jids: str, **data: Any) -> None:
@@ -48,8 +48,7 @@ async def test_finished_job_has_the_answer_and_the_person(client: Client, tasks:
     assert 90 < reservation.left <= 120
     assert await reservation.finish({"label": "cat"}) == "complete"
     assert await client.jobs.result("a") == {"label": "cat"}
-    job = await client.jobs.get("a")
-    assert job and job.history[0]["worker"] == "ada@tab-1"
+    assert (await existing_job(client, "a")).history[0]["worker"] == "ada@tab-1"
     assert await tasks.status(ada, "a") == TaskStatus("finished", "ada")
 
 

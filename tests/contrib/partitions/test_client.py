@@ -16,6 +16,7 @@ from aioqless.cli import acl_roles
 from aioqless.client.new_job import encode_job
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
+from tests.conftest import existing_job
 from tests.contrib.partitions.conftest import pop
 
 
@@ -60,8 +61,7 @@ async def test_job_is_changed_in_its_own_partition_only(partitioned: Partitioned
     (popped,) = await pop(partitioned, "default")
     assert await popped.heartbeat() > 0
     await popped.retry(delay=60)
-    found = await home.jobs.get(jid)
-    assert found is not None
+    found = await existing_job(home, jid)
     assert found.state == "scheduled"
     assert await partitioned.jobs.cancel(jid, "unknown") == ["order-17"]
     with pytest.raises(NoSuchJob):
@@ -319,8 +319,7 @@ async def test_recurring_job_is_in_one_partition_with_its_instances(
     found = [job for each in partitioned.partitions async for job in each.recurring.all()]
     assert {each.jid for each in found} == {"{nightly}", "{hourly}"}
     for each in (recurring, hourly):
-        instance = await partitioned.jobs.get(await each.run_now())
-        assert instance is not None
+        instance = await existing_job(partitioned, await each.run_now())
         assert instance.spawned_from == each.jid
     nightly = await partitioned.recurring.get("nightly")
     assert nightly is not None

@@ -17,7 +17,7 @@ from aioqless import Job, NewJob, Settings, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.contrib.partitions.routing import generate_jid_in
 from aioqless.errors import NameTaken
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.worker.conftest import Lines
 
 QUIET = Settings(queues=("mail",), poll=90)
@@ -294,7 +294,6 @@ async def test_jid_with_a_single_brace_can_call_no_jobs(client: PartitionedClien
 
     put = await client.put(outer.data().with_options(jid="a}b"))
     await run_all(client, outer)
-    ended = await client.jobs.get(put)
-    assert ended is not None
+    ended = await existing_job(client, put)
     if client.count > 1:
         assert ended.failure is not None and "single brace" in ended.failure.message
