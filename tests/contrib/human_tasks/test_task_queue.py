@@ -31,15 +31,6 @@ async def have(tasks: TaskQueue, person: Person | str, **more: Any) -> Reservati
     return reservation
 
 
-async def wait_for_expiry(tasks: TaskQueue, until: Until, person: Person | str) -> None:
-    """Wait until this reservation has expired."""
-
-    async def over() -> bool:
-        return await tasks.current(person) is None
-
-    await until(over)
-
-
 async def test_finished_job_has_the_answer_and_the_person(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     ada = Person("ada", "tab-1")
@@ -126,7 +117,11 @@ async def test_expired_reservation_is_taken_by_the_next_person_and_the_first_is_
     ada, bob = Person("ada", "1"), Person("bob", "1")
     first = await have(tasks, ada, limit=0.05)
     assert await tasks.status(ada, "a") in (TaskStatus("yours"), TaskStatus("over"))
-    await wait_for_expiry(tasks, until, ada)
+
+    async def over() -> bool:
+        return await tasks.current(ada) is None
+
+    await until(over)
     assert await tasks.status(ada, "a") == TaskStatus("over")
     second = await have(tasks, bob)
     assert await tasks.status(ada, "a") == TaskStatus("taken", "bob")
