@@ -20,9 +20,6 @@ from aioqless.contrib.django.task_framework import (
     TaskResultDoesNotExist,
     TaskResultStatus,
     task,
-    task_enqueued,
-    task_finished,
-    task_started,
 )
 from tests.conftest import existing_job
 from tests.contrib.django.conftest import MakeBackend, RunTasks
@@ -145,32 +142,13 @@ def test_context_has_the_running_result_and_its_attempt(
 
 
 def test_signals_are_sent_when_a_task_is_enqueued_starts_and_ends(
-    backend: Backend, run_tasks: RunTasks
+    backend: Backend, run_tasks: RunTasks, signals: list[tuple[str, str, type]]
 ) -> None:
-    seen: list[tuple[str, str, type]] = []
-
-    def receive(name: str) -> Callable[..., None]:
-        return lambda sender, task_result, **_: seen.append((name, task_result.status, sender))
-
-    receivers = {
-        signal: receive(name)
-        for signal, name in (
-            (task_enqueued, "enqueued"),
-            (task_started, "started"),
-            (task_finished, "finished"),
-        )
-    }
-    for signal, receiver in receivers.items():
-        signal.connect(receiver)
-    try:
-        tasks.add.enqueue(1)
-        run_tasks()
-        tasks.refuse.enqueue("no")
-        run_tasks()
-    finally:
-        for signal, receiver in receivers.items():
-            signal.disconnect(receiver)
-    assert seen == [
+    tasks.add.enqueue(1)
+    run_tasks()
+    tasks.refuse.enqueue("no")
+    run_tasks()
+    assert signals == [
         ("enqueued", "READY", Backend),
         ("started", "RUNNING", Backend),
         ("finished", "SUCCESSFUL", Backend),
