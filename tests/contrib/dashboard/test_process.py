@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shlex
@@ -9,7 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -30,6 +32,21 @@ def start(*options: str, **environment: str) -> subprocess.Popen[str]:
         text=True,
         env={**os.environ, **environment},
     )
+
+
+@contextmanager
+def running(*words: str, **environment: str) -> Iterator[str]:
+    """Run a server; yields its URL."""
+    process = start(*words, "--log-json", **environment)
+    assert process.stderr
+    try:
+        for line in process.stderr:
+            if (event := json.loads(line))["event"].endswith(".started"):
+                yield event["url"]
+                return
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def test_server_runs_until_sigterm_and_closes_open_streams(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -13,7 +12,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.http import Token
-from tests.contrib.dashboard.test_process import start
+from tests.contrib.dashboard.test_process import running, start
 from tests.contrib.http_api.conftest import SHOP
 
 TOML = f'[shop]\nsecret = "{Token("shop", SHOP).hashes[0]}"\nmay_put = ["shop.*"]\n'
@@ -55,14 +54,8 @@ async def test_jobs_and_human_tasks_are_served_by_one_process(
     tokens = TOML if modules else TOML.replace('may_put = ["shop.*"]\n', "")
     tokens += 'may_reserve = ["review"]\n'
     await client.queue("review").put("Review", {}, jid="a")
-    options = ("--port", "0", "--log-json", "--url", redis_url, "--namespace", client.namespace)
-    process = start("api", *modules, "--tasks", "review", *options, AIOQLESS_TOKENS=tokens)
-    with ExitStack() as stack:
-        stack.callback(process.communicate)
-        stack.callback(process.terminate)
-        assert process.stderr
-        lines = map(json.loads, iter(process.stderr.readline, ""))
-        url = next(each["url"] for each in lines if each["event"] == "http_api.started")
+    options = ("--port", "0", "--url", redis_url, "--namespace", client.namespace)
+    with running("api", *modules, "--tasks", "review", *options, AIOQLESS_TOKENS=tokens) as url:
         headers = {"Authorization": f"Bearer {SHOP}"}
         async with httpx.AsyncClient(
             base_url=url, trust_env=False, headers=headers, timeout=60
