@@ -104,6 +104,15 @@ async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
+async def stranger(site: str) -> AsyncIterator[httpx.AsyncClient]:
+    """Return a browser that has not opened the start-up link."""
+    async with httpx.AsyncClient(
+        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
+    ) as stranger:
+        yield stranger
+
+
+@pytest.fixture
 async def earlier(redis_url: str, client: Client) -> AsyncIterator[Client]:
     """Return a client whose clock is 1,000 seconds behind."""
     begun = time.time() - 1000

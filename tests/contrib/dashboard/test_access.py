@@ -93,31 +93,28 @@ async def test_only_loopback_requests_are_accepted_with_a_startup_link(
     assert (await http.get("/")).status_code == 200
 
 
-async def test_only_the_startup_link_logs_in_on_this_machine(site: str, client: Client) -> None:
+async def test_only_the_startup_link_logs_in_on_this_machine(
+    stranger: httpx.AsyncClient, client: Client
+) -> None:
     """A proxy that adds no headers looks the same: loopback address and host name."""
-    async with httpx.AsyncClient(
-        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
-    ) as http:
-        for path in PAGES:
-            answer = await http.get(path)
-            assert answer.status_code == 303 and answer.headers["location"].startswith("/login"), (
-                path
-            )
-        assert (await http.get("/live?at=/")).status_code == 401
-        form = {"token": await token(http, "/login"), "queue": "mail", "back": "/"}
-        assert (await http.post("/do/pause", data=form)).status_code == 401
-        assert (await http.get("/", params={"token": ""})).status_code == 303
-        for wrong in ("wrong", TOKEN[:-1], TOKEN + "x", "é"):
-            answer = await http.get("/", params={"token": wrong})
-            assert answer.status_code == 403 and "The token is wrong." in answer.text
-        assert (await http.head("/", params={"token": TOKEN})).status_code == 401
-        assert not (await client.queue("mail").counts()).paused
-        answer = await http.get("/queue", params={"name": "mail", "token": TOKEN})
-        assert (answer.status_code, answer.headers["location"]) == (303, "/queue?name=mail")
-        assert (await http.get("/queues")).status_code == 200
-        assert (await http.get("/", params={"token": "wrong"})).headers["location"] == "/", (
-            "who is in stays in"
-        )
+    for path in PAGES:
+        answer = await stranger.get(path)
+        assert answer.status_code == 303 and answer.headers["location"].startswith("/login"), path
+    assert (await stranger.get("/live?at=/")).status_code == 401
+    form = {"token": await token(stranger, "/login"), "queue": "mail", "back": "/"}
+    assert (await stranger.post("/do/pause", data=form)).status_code == 401
+    assert (await stranger.get("/", params={"token": ""})).status_code == 303
+    for wrong in ("wrong", TOKEN[:-1], TOKEN + "x", "é"):
+        answer = await stranger.get("/", params={"token": wrong})
+        assert answer.status_code == 403 and "The token is wrong." in answer.text
+    assert (await stranger.head("/", params={"token": TOKEN})).status_code == 401
+    assert not (await client.queue("mail").counts()).paused
+    answer = await stranger.get("/queue", params={"name": "mail", "token": TOKEN})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/queue?name=mail")
+    assert (await stranger.get("/queues")).status_code == 200
+    assert (await stranger.get("/", params={"token": "wrong"})).headers["location"] == "/", (
+        "who is in stays in"
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,19 +155,18 @@ async def test_no_redirect_leaves_the_dashboard(client: Client, path: str, under
                 assert answer.headers["location"] == f"{under}/"
 
 
-async def test_startup_token_can_be_pasted_and_logout_ends_the_session(site: str) -> None:
-    async with httpx.AsyncClient(
-        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
-    ) as http:
-        form = {"token": await token(http, "/login"), "to": "/queues"}
-        assert "paste its token" in (await http.get("/login")).text
-        assert (await http.post("/login", data=form | {"secret": "wrong"})).status_code == 403
-        answer = await http.post("/login", data=form | {"secret": TOKEN})
-        assert (answer.status_code, answer.headers["location"]) == (303, "/queues")
-        kept = dict(http.cookies)
-        await http.post("/logout", data={"token": await token(http)})
-        http.cookies.update(kept)
-        assert (await http.get("/queues")).status_code == 303
+async def test_startup_token_can_be_pasted_and_logout_ends_the_session(
+    stranger: httpx.AsyncClient,
+) -> None:
+    form = {"token": await token(stranger, "/login"), "to": "/queues"}
+    assert "paste its token" in (await stranger.get("/login")).text
+    assert (await stranger.post("/login", data=form | {"secret": "wrong"})).status_code == 403
+    answer = await stranger.post("/login", data=form | {"secret": TOKEN})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/queues")
+    kept = dict(stranger.cookies)
+    await stranger.post("/logout", data={"token": await token(stranger)})
+    stranger.cookies.update(kept)
+    assert (await stranger.get("/queues")).status_code == 303
 
 
 async def test_startup_link_is_generated_and_logged_without_identify(
