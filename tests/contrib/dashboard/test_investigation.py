@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 import time
+import weakref
 from typing import Any
 
 import httpx
@@ -13,9 +15,10 @@ from starlette.applications import Starlette
 
 from aioqless import Client, Fair, Job, Limit, NewJob, chain, group, job
 from aioqless.client import failures
-from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.dashboard import Privacy, create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
+from aioqless.contrib.http import Identification, Sessions
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import OPEN, READER, worked
@@ -496,6 +499,40 @@ async def test_exact_klass_in_a_search_links_to_its_page(
         ("shop", False),
     ):
         assert (link in (await http.get("/jobs", params={"filter": text})).text) == links, text
+
+
+async def test_viewers_share_a_read_which_is_dropped_when_it_expires(
+    client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashboard, "CACHED_FOR", 0.0)
+    reads: list[weakref.ref[Reading]] = []
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    class Reading: ...
+
+    async def read() -> Reading:
+        found = Reading()
+        reads.append(weakref.ref(found))
+        begun.set()
+        await may_end.wait()
+        if len(reads) == 2:
+            raise OSError("no Redis")
+        return found
+
+    shared = dashboard.Dashboard(
+        client, Identification(OPEN, Sessions("", 9, "Lax")), privacy=Privacy()
+    )
+    first, *others = [asyncio.create_task(shared.cached("runs", read)) for _ in range(10)]
+    await begun.wait()
+    first.cancel()  # its viewer has left
+    may_end.set()
+    assert len({await each for each in others}) == len(reads) == 1
+    del first, others
+    await until(lambda: asyncio.sleep(0, reads[0]() is None))
+    with pytest.raises(OSError, match="no Redis"):
+        await shared.cached("runs", read)
+    assert await shared.cached("runs", read) is reads[2]()
+    await shared.aclose()
 
 
 async def test_worker_shows_its_memory_and_slots_over_time(
