@@ -19,3 +19,8 @@ async def test_output_is_shown_with_redacted_values(
     page = (await http.get(f"/job?jid={jid}")).text
     assert "Output" in page and "Dear Ada &lt;b&gt;" in page and "ada" in page
     assert "hunter2" not in page
+
+
+async def test_job_without_output_shows_none(http: httpx.AsyncClient, client: Client) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    assert "Output" not in (await http.get(f"/job?jid={jid}")).text

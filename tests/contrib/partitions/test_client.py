@@ -252,6 +252,20 @@ async def test_lists_finds_and_clears_name_a_partition(partitioned: PartitionedC
     assert (await queue.length(), await partitioned.check()) == (0, [])
 
 
+async def test_damage_in_any_partition_is_found_and_repaired(
+    partitioned: PartitionedClient,
+) -> None:
+    jid = await partitioned.put("Greet", queue="mail")
+    number = partitioned.partition_of(jid)
+    namespace = partitioned.partitions[number].namespace
+    assert await partitioned.redis.zrem(f"{namespace}:q:mail-work", jid) == 1
+    for resolve in (False, True):
+        (found,) = await partitioned.check(resolve=resolve)
+        assert (found.about["jid"], found.about["partition"]) == (jid, number)
+        assert found.fixed == resolve
+    assert await partitioned.check() == []
+
+
 async def test_paused_queue_gives_no_jobs(partitioned: PartitionedClient) -> None:
     queue = partitioned.queue("mail")
     await queue.put_many([NewJob("Greet") for _ in range(20)])
