@@ -282,6 +282,23 @@ async def test_readers_miss_what_a_full_redis_refuses_at_the_end_of_a_run(
             await client.redis.config_set("maxmemory", "0")
 
 
+async def test_closed_client_sends_no_more(own_server: OwnServer) -> None:
+    emitted = asyncio.Event()
+
+    @job
+    async def handler(job: Job) -> None:
+        own_server.kill()
+        job.emit("lost")
+        emitted.set()
+        await asyncio.Event().wait()
+
+    async with Client(own_server.url) as client:
+        await client.queue("default").put(handler)
+        async with worker(client, handler, shutdown_timeout=0, kill_after=0.1):
+            await emitted.wait()
+    assert "aioqless output" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
 async def test_readers_of_a_client_share_one_subscription(client: Client, until: Until) -> None:
     jids = [await client.queue("default").put(count.data(to=20)) for _ in range(5)]
     reading = [asyncio.create_task(read(client, jid)) for jid in jids for _ in range(10)]
