@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from redis import exceptions
 
 from aioqless import Client, Job, NoSuchJob, job
 from tests.conftest import Until, existing_job
@@ -76,3 +77,15 @@ async def test_all_followers_share_one_subscription_which_ends_with_the_last(
         return await listeners(client) == 0
 
     await until(no_subscriber)
+
+
+async def test_closing_ends_follow_although_redis_still_answers(
+    client: Client, until: Until
+) -> None:
+    """The connection is closed after the watcher, so a reading may succeed meanwhile."""
+    seen: list[Any] = []
+    following = asyncio.create_task(follow(client, await client.queue("mail").put("Greet"), seen))
+    await until(lambda: seen)
+    await client.internals.backend.watcher.aclose()
+    with pytest.raises(exceptions.ConnectionError, match="the client was closed"):
+        await asyncio.wait_for(following, 60)
