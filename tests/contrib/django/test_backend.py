@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from aioqless.contrib.django.task_framework import (
     TaskResultDoesNotExist,
     TaskResultStatus,
     task,
+    task_backends,
 )
 from tests.conftest import existing_job
 from tests.contrib.django.conftest import MakeBackend, RunTasks
@@ -253,6 +255,16 @@ def test_wrong_job_options_stop_the_worker(make_backend: MakeBackend, run_tasks:
     make_backend(job_options={"executor": "process"})
     with pytest.raises(ImproperlyConfigured, match="executor"):
         run_tasks()
+
+
+def test_threads_share_one_client(backend: Backend) -> None:
+    def client_of_thread() -> object:
+        other = task_backends["default"]
+        assert isinstance(other, Backend) and other is not backend
+        return other.settings.client()
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(client_of_thread).result() is backend.settings.client()
 
 
 def test_operator_may_move_a_task_to_a_queue_that_the_settings_do_not_name(

@@ -32,9 +32,10 @@ def test_all_numbers_of_partitions_share_the_first_namespace() -> None:
     assert len({name_partitions("billing", count)[0] for count in (2, 3, 48, 1024)}) == 1
 
 
-def test_one_partition_has_the_namespace_as_it_is() -> None:
+def test_one_partition_has_the_namespace_and_jids_as_they_are() -> None:
     assert name_partitions("billing", 1) == ("billing",)
     assert name_partitions("{billing}", 1) == ("{billing}",)
+    assert recurring_jid("nightly", 1) == "nightly"
 
 
 def test_namespace_in_braces_has_the_same_partitions() -> None:
