@@ -66,6 +66,12 @@ async def test_jobs_and_human_tasks_are_served_by_one_process(
             assert answer.json()["task"]["jid"] == "a"
 
 
+def test_wrong_proxy_is_refused() -> None:
+    options = ("--trusted-proxies", "proxy", "--url", "redis://127.0.0.1:1")
+    process = start("api", JOBS, *options, AIOQLESS_TOKENS=TOML)
+    assert "must be an address" in process.communicate(timeout=60)[1] and process.returncode == 2
+
+
 def test_api_without_anything_to_serve_is_refused() -> None:
     process = start("api", "--url", "redis://127.0.0.1:1", AIOQLESS_TOKENS=TOML)
     assert "name modules of handlers" in process.communicate(timeout=60)[1]
