@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 from xdist.remote import Producer
 
-from aioqless import Client
+from aioqless import Client, JobRecord
 from aioqless.redis.connection import Connection
 from aioqless.store import ScriptStore
 from aioqless.testing import server
@@ -105,6 +105,13 @@ async def client(redis_url: str, namespace: str) -> AsyncIterator[Client]:
     """Provide a client with its own namespace."""
     async with Client(redis_url, namespace=namespace) as client:
         yield client
+
+
+async def existing_job(client: Client, jid: str) -> JobRecord:
+    """Return a job that must exist."""
+    job = await client.jobs.get(jid)
+    assert job is not None
+    return job
 
 
 @pytest.fixture

@@ -6,24 +6,22 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import httpx
+import litestar
 import pytest
-import uvloop
 from litestar.testing import TestClient
 from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless import AioqlessError, Client, Handler, Inject, Job, Settings, Worker, job, resource
 from aioqless.handlers import Resource
-from tests.conftest import Until
-from tests.embedding.hosts import HOSTS, Host, Lifespan, Put, with_litestar
-from tests.projects import run_pytest
+from tests.conftest import Until, existing_job
+from tests.embedding.hosts import Host, serve
 from tests.server import OwnServer
 from tests.worker.conftest import Lines
 
@@ -94,24 +92,16 @@ async def answers(host: Host) -> bool:
 
 
 async def state_of(client: Client, jid: str) -> str:
-    found = await client.jobs.get(jid)
-    assert found
+    found = await existing_job(client, jid)
     return str(found.state)
 
 
-@pytest.fixture(params=HOSTS)
-def host(
-    request: pytest.FixtureRequest,
-) -> Callable[[Lifespan, Put], AbstractAsyncContextManager[Host]]:
-    return HOSTS[request.param]
-
-
 async def test_job_of_a_request_runs_in_the_same_process_and_shutdown_drains(
-    client: Client, host: Any, until: Until, lines: Lines
+    client: Client, until: Until, lines: Lines
 ) -> None:
     app = App(client)
     before = len(asyncio.all_tasks())
-    async with host(app.lifespan, app.put) as running:
+    async with serve(app.lifespan, app.put) as running:
         jid = await put(running)
         await until(lambda: began == [jid])
         stopping = asyncio.create_task(running.stop())
@@ -125,10 +115,10 @@ async def test_job_of_a_request_runs_in_the_same_process_and_shutdown_drains(
 
 
 async def test_unfinished_job_is_released_before_the_server_ends(
-    client: Client, host: Any, until: Until
+    client: Client, until: Until
 ) -> None:
     app = App(client, shutdown_timeout=0.05)
-    async with host(app.lifespan, app.put) as running:
+    async with serve(app.lifespan, app.put) as running:
         jid = await put(running)
         await until(lambda: began == [jid])
         await running.stop()
@@ -136,7 +126,7 @@ async def test_unfinished_job_is_released_before_the_server_ends(
 
 
 async def test_host_serves_requests_after_its_worker_crashed(
-    client: Client, host: Any, until: Until, lines: Lines
+    client: Client, until: Until, lines: Lines
 ) -> None:
     @resource
     async def broken() -> AsyncIterator[Pool]:
@@ -144,14 +134,11 @@ async def test_host_serves_requests_after_its_worker_crashed(
         yield
 
     app = App(client, greet, broken)
-    with (
-        pytest.raises(ConnectionError) if host is HOSTS["aiohttp"] else nullcontext()
-    ):  # uvicorn logs it
-        async with host(app.lifespan, app.put) as running:
-            await until(lambda: not app.healthy)
-            assert lines.of("worker.crashed") and await answers(running)
-            assert await state_of(client, await put(running)) == "waiting"
-            await running.stop()
+    async with serve(app.lifespan, app.put) as running:
+        await until(lambda: not app.healthy)
+        assert lines.of("worker.crashed") and await answers(running)
+        assert await state_of(client, await put(running)) == "waiting"
+        await running.stop()
     assert isinstance(app.left, ConnectionError)
 
 
@@ -174,7 +161,7 @@ async def test_shutdown_does_not_wait_for_a_resource_to_open(
         yield Pool()
 
     app = App(client, greet, first, silent)
-    async with HOSTS["starlette"](app.lifespan, app.put) as running:
+    async with serve(app.lifespan, app.put) as running:
         jid = await put(running)
         await until(lambda: closed)
         await asyncio.wait_for(running.stop(), 60)
@@ -194,7 +181,7 @@ async def test_sys_exit_in_a_resource_ends_the_worker_and_not_the_host(
         yield
 
     app = App(client, greet, unset)
-    async with HOSTS["starlette"](app.lifespan, app.put) as running:
+    async with serve(app.lifespan, app.put) as running:
         await until(lambda: not app.healthy)
         assert await answers(running)
         await running.stop()
@@ -208,7 +195,7 @@ async def test_worker_ends_if_its_password_has_never_worked(
     async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
         await operator.config_set("requirepass", "secret")
         app = App(client)
-        async with HOSTS["fastapi"](app.lifespan, app.put) as running:
+        async with serve(app.lifespan, app.put) as running:
             await until(lambda: not app.healthy)
             assert await answers(running)
             await running.stop()
@@ -221,7 +208,7 @@ async def test_host_serves_requests_while_the_worker_retries_a_password_that_has
 ) -> None:
     async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
         app = App(client)
-        async with HOSTS["fastapi"](app.lifespan, app.put) as running:
+        async with serve(app.lifespan, app.put) as running:
             await until(lambda: app.worker and app.worker.ready)
             await operator.config_set("requirepass", "secret")
             await operator.client_kill_filter(_type="normal", skipme=True)
@@ -308,44 +295,13 @@ async def test_two_workers_in_one_host_serve_their_own_queues(client: Client, un
         async with first.lifespan(), second.lifespan():
             yield
 
-    async with HOSTS["litestar"](both, first.put) as running:
+    async with serve(both, first.put) as running:
         jids = {await put(running), await client.queue("reports").put("Greet")}
         await until(lambda: set(began) == jids)
         assert first.worker and second.worker
         assert len(first.worker.running) == len(second.worker.running) == 1
         go[0].set()
     assert {await state_of(client, jid) for jid in jids} == {"complete"}
-
-
-@pytest.mark.parametrize(
-    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
-)
-@pytest.mark.parametrize("where", ["main thread", "another thread"])
-def test_worker_runs_on_any_loop_in_any_thread(
-    redis_url: str, namespace: str, loop: Any, where: str
-) -> None:
-    async def main() -> str:
-        go[:] = [asyncio.Event()]
-        go[0].set()
-        async with (
-            Client(redis_url, namespace=namespace) as client,
-            Worker(client, greet, settings=Settings(queues=("mail",))),
-        ):
-            return (await client.jobs.wait(await client.queue("mail").put(greet), timeout=60)).state
-
-    states = []
-
-    def run() -> None:
-        with asyncio.Runner(loop_factory=loop) as runner:
-            states.append(runner.run(main()))
-
-    if where == "main thread":
-        run()
-    else:
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-    assert states == ["complete"]
 
 
 def test_application_works_with_the_test_client_of_its_framework(
@@ -360,42 +316,11 @@ def test_application_works_with_the_test_client_of_its_framework(
         async with Client(redis_url, namespace=namespace) as app.client, app.lifespan():
             yield
 
+    @litestar.post("/", media_type=litestar.MediaType.TEXT)
     async def put_and_wait() -> str:
         return str((await app.client.jobs.wait(await app.put(), timeout=60)).state)
 
     app = App(Client(redis_url, namespace=namespace))
-    with TestClient(with_litestar(lifespan, put_and_wait)) as http:
+    with TestClient(litestar.Litestar([put_and_wait], lifespan=[lambda app: lifespan()])) as http:
         assert http.post("/").text == "complete"
     assert app.left is None and not app.healthy
-
-
-TEST = """
-import aioqless, pytest
-
-@aioqless.job
-async def greet(job: aioqless.Job) -> None: ...
-
-@pytest.fixture(params=["asyncio", ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"])
-def anyio_backend(request):
-    return request.param
-
-@pytest.fixture
-async def client(anyio_backend):
-    async with aioqless.Client("REDIS", namespace="NAMESPACE") as client:
-        async with aioqless.Worker(client, greet):
-            yield client
-
-@pytest.mark.anyio
-async def test_it(client):
-    job = await client.jobs.wait(await client.queue("default").put(greet), timeout=60)
-    assert job.state == "complete"
-"""
-
-
-def test_worker_runs_under_the_anyio_pytest_plugin(
-    redis_url: str, namespace: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "test_theirs.py"
-    file.write_text(TEST.replace("REDIS", redis_url).replace("NAMESPACE", namespace))
-    printed = run_pytest(tmp_path, "-p", "no:asyncio", "-p", "no:aioqless", "-W", "error")
-    assert "2 passed" in printed

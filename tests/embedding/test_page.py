@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from aioqless import Client
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 PAGE = (Path(__file__).parents[2] / "docs" / "embedding.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -177,8 +177,7 @@ async def test_stopping_server_ends_after_its_running_job(
     finally:
         server.kill()
         server.wait()
-    done = await client.jobs.get(jid)
-    assert done and done.state == "complete", told.read_text()
+    assert (await existing_job(client, jid)).state == "complete", told.read_text()
     assert "worker.stopped" in told.read_text()
 
 

@@ -106,10 +106,6 @@ class Person:
         expect(self.page.get_by_role("heading", name="Ready when you are")).to_be_visible()
         return self
 
-    def window(self) -> Person:
-        """Open another window of the same browser."""
-        return Person(self.context, self.address)
-
     def press(self, *keys: str) -> None:
         for key in keys:
             self.page.keyboard.press(key)

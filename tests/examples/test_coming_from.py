@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,7 @@ from types import ModuleType
 
 import pytest
 
-import aioqless
 from aioqless import Client, Settings, Worker
-from aioqless.testing import Clock
 from tests.conftest import Until
 from tests.pages import ROOT, blocks
 from tests.server import OwnServer
@@ -100,43 +97,3 @@ def test_program_of_the_other_queue_does_the_same(
         [sys.executable, file], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stdout) == (0, "5\n"), ended.stderr
-
-
-async def test_job_without_retries_fails_instead_of_running_again_when_its_worker_died(
-    redis_url: str, namespace: str
-) -> None:
-    clock = Clock()
-    async with Client(redis_url, namespace=namespace, clock=clock) as client:
-        queue = client.queue("mail")
-        jid = await queue.put("app.jobs.sync", {"customer": 1}, retries=0)
-        assert len(await queue.pop(1, worker="dead")) == 1
-        for _ in range(2):  # the lock expires, then the grace period
-            clock.move(61)
-            assert await queue.pop(1) == []
-        assert await client.jobs.failed_counts() == {"failed-retries-mail": 1}
-        assert (await client.jobs.failed_in("failed-retries-mail"))[1][0].jid == jid
-
-
-async def test_put_of_a_running_job_stops_its_run_and_runs_it_again(
-    redis_url: str, namespace: str
-) -> None:
-    starts: list[int] = []
-    started, stopped = asyncio.Event(), asyncio.Event()
-
-    @aioqless.job(klass="sync")
-    async def sync(job: aioqless.Job, customer: int) -> None:
-        starts.append(customer)
-        started.set()
-        if customer == 1:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                stopped.set()
-
-    async with Client(redis_url, namespace=namespace) as client, Worker(client, [sync]):
-        await client.put(sync.data(customer=1), jid="sync")
-        await asyncio.wait_for(started.wait(), 60)
-        jid = await client.put(sync.data(customer=2), jid="sync")
-        await asyncio.wait_for(stopped.wait(), 60)
-        await client.jobs.wait(jid, timeout=60)
-    assert starts == [1, 2]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import pytest
 import redis
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Route, expect
 
 from aioqless.testing import server
@@ -128,17 +127,6 @@ def test_double_click_counts_once(open_browsers: Sit, url: str) -> None:
 
 
 @pytest.mark.long
-def test_second_click_after_the_reply_to_the_first_judges_no_other_item(open_browsers: Sit) -> None:
-    ada = open_browsers("Ada")
-    ada.take()
-    ada.judge("1")
-    name = ada.item()
-    ada.page.locator("[data-label=clear]").dispatch_event("click", {"detail": 2})
-    ada.page.wait_for_selector("body:not([aria-busy])")
-    assert ada.item() == name and len(ada.recent_items()) == 1
-
-
-@pytest.mark.long
 def test_answer_with_a_lost_reply_counts_once(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     name = ada.take()
@@ -208,17 +196,6 @@ def test_person_whose_session_ended_is_asked_to_sign_in(
 
 
 @pytest.mark.long
-def test_answer_counts_while_the_page_asks_what_became_of_the_item(open_browsers: Sit) -> None:
-    ada = open_browsers("Ada")
-    ada.take()
-    ada.page.route("**/status?*", lambda _: None)  # it gets no answer
-    with ada.page.expect_request("**/status?*"):
-        ada.let_time_run_out()
-    ada.press("2")
-    ada.sees("#done", re.compile("^1 of"))
-
-
-@pytest.mark.long
 def test_extension_adds_time(open_browsers: Sit) -> None:
     ada = open_browsers("Ada")
     ada.take()
@@ -279,32 +256,6 @@ def test_signing_out_releases_the_reservation(open_browsers: Sit, url: str) -> N
     ada.sees("#door")
     with redis.Redis.from_url(url) as connection:
         assert connection.zcard("ql:q:docs-review-locks") == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_view_has_a_serious_accessibility_problem(
-    open_browsers: Sit, scheme: Literal["light", "dark"]
-) -> None:
-    ada = open_browsers("Ada")
-    ada.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    for view in ("#idle", "#work", "#ask", "#door"):
-        if view == "#work":
-            ada.take()
-        elif view == "#ask":
-            ada.press("h")
-        elif view == "#door":
-            ada.press("Escape")
-            ada.page.get_by_role("button", name="Sign out").click()
-        ada.sees(view)
-        faults = Axe().run(ada.page).response["violations"]
-        serious = [
-            (fault["id"], node["target"])
-            for fault in faults
-            if fault["impact"] in ("serious", "critical")
-            for node in fault["nodes"]
-        ]
-        assert serious == [], view
 
 
 @pytest.mark.long

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -17,16 +16,12 @@ import pytest
 from aioqless import Client, JobRecord
 from aioqless.client.events import Completed, Stream
 from aioqless.contrib import private_redis
+from tests.conftest import existing_job
+from tests.examples.conftest import environment_of
 from tests.programs import needs
 
 ROOT = Path(__file__).parents[2]
 PAGES = 40
-DYING = """
-import os, signal, aioqless
-aioqless.JobRecord.{verb} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-from examples.site_audit.__main__ import main
-main()
-"""
 # Fetches some pages; the others wait until a file exists.
 HOLDING = """
 import asyncio, itertools, pathlib
@@ -62,15 +57,10 @@ class Audit:
         *,
         start: Sequence[str] = ("-m", "examples.site_audit"),
     ) -> None:
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("AIOQLESS_URL", "REDIS_URL")
-        }
         self.process = subprocess.Popen(
             [sys.executable, *start, "multiprocessing.html", "--pages", str(pages)],
             cwd=ROOT,
-            env=environment | {"AIOQLESS_DATA": str(data)},
+            env=environment_of(data),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -129,8 +119,7 @@ async def assert_audited(client: Client, report: str) -> list[JobRecord]:
     jobs = await jobs_of(client, 1)
     assert len({job.data["address"] for job in jobs}) == len(jobs) == PAGES
     assert all(len(times(job, "put")) == 1 for job in jobs)
-    told = await client.jobs.get("report")
-    assert told is not None
+    told = await existing_job(client, "report")
     [popped] = times(told, "popped")
     assert all(max(times(job, "done", "failed")) <= popped for job in jobs)
     return jobs
@@ -219,18 +208,4 @@ async def test_killed_audit_leaves_no_process_and_continues_when_run_again(
     code, report, told = await Audit(data).end()
     assert code == 0, told
     assert told.startswith("Going on with audit 1.")
-    await assert_audited(client, report)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("verb", ["depend", "undepend"])
-async def test_audit_that_crashed_before_it_added_dependencies_continues(
-    client: Client, data: Path, verb: str
-) -> None:
-    code, report, _ = await Audit(data, start=("-c", DYING.format(verb=verb))).end()
-    assert (code, report) == (-signal.SIGKILL, "")
-    assert await jobs_of(client, 1)
-
-    code, report, told = await Audit(data).end()
-    assert code == 0, told
     await assert_audited(client, report)

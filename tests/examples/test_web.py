@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import signal
 import struct
@@ -20,7 +19,8 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib import private_redis
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
+from tests.examples.conftest import environment_of
 
 pytestmark = pytest.mark.long
 
@@ -39,16 +39,8 @@ class Site:
 
     def __init__(self, data: Path, folder: Path, until: Until, *options: str) -> None:
         self.told = folder / "stderr"
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("AIOQLESS_URL", "REDIS_URL")
-        }
-        self.environment = environment | {
-            "AIOQLESS_DATA": str(data),
-            "XDG_CACHE_HOME": str(folder),
-            "PYTHONUNBUFFERED": "1",
-        }
+        more = {"XDG_CACHE_HOME": str(folder), "PYTHONUNBUFFERED": "1"}
+        self.environment = environment_of(data) | more
         self._until = until
         with self.told.open("wb") as stderr:
             self.process = self.start("-m", "examples.web", "--port", "0", *options, stderr=stderr)
@@ -103,11 +95,6 @@ async def stream(http: httpx.AsyncClient, page: str) -> AsyncIterator[dict[str, 
                 yield json.loads(line.removeprefix("data: "))
 
 
-async def subscribers(client: Client) -> int:
-    ((_, number),) = await client.redis.pubsub_numsub("ql:log")
-    return int(number)
-
-
 async def test_ordered_picture_is_seen_with_its_progress(
     data: Path, tmp_path: Path, until: Until
 ) -> None:
@@ -147,45 +134,6 @@ async def test_unknown_pictures_and_sizes_are_refused(
             ] == [404, 404]
 
 
-async def test_disconnected_browser_leaves_no_subscription(
-    client: Client, data: Path, tmp_path: Path, until: Until
-) -> None:
-    async def no_subscriber() -> bool:
-        return await subscribers(client) == 0
-
-    async with site(data, tmp_path, until, "--no-worker") as (_, http):
-        page = await order(http, "The whole")
-        connected = list[int]()
-        for _ in range(5):
-            async with asyncio.TaskGroup() as browsers:
-                for _ in range(3):
-                    browsers.create_task(_read_once(http, page, client))
-            await until(no_subscriber)
-            connected.append(len(await client.redis.client_list()))
-        # 12 more if browsers left theirs; one of a call may come, or be about to be closed
-        assert connected[-1] < connected[0] + 5
-
-
-async def _read_once(http: httpx.AsyncClient, page: str, client: Client) -> None:
-    async with http.stream("GET", f"{page}/events") as answer:
-        lines = answer.aiter_lines()  # the request ends when its connection is closed
-        assert '"waiting"' in await anext(lines)
-        assert await subscribers(client) == 1
-
-
-async def test_stream_ends_when_its_job_is_canceled(
-    client: Client, data: Path, tmp_path: Path, until: Until
-) -> None:
-    async with site(data, tmp_path, until, "--no-worker") as (_, http):
-        page = await order(http, "The whole")
-        states = []
-        async for each in stream(http, page):
-            states.append(each["state"])
-            if len(states) == 1:
-                await client.jobs.cancel(page.rpartition("/")[2])
-        assert states == ["waiting", "cancelled"]
-
-
 async def test_stopping_server_finishes_the_picture(
     client: Client, data: Path, tmp_path: Path, until: Until
 ) -> None:
@@ -197,8 +145,7 @@ async def test_stopping_server_finishes_the_picture(
             if len(states) == 3:
                 running.process.send_signal(signal.SIGTERM)
         assert await running.end() == 0, running.told.read_text()
-    done = await client.jobs.get(page.rpartition("/")[2])
-    assert done and done.state == "complete"
+    assert (await existing_job(client, page.rpartition("/")[2])).state == "complete"
     told = running.told.read_text()
     assert (
         '"worker.shutdown_started"' in told

@@ -12,6 +12,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.testing import RunRetried, perform, run_jobs
+from tests.conftest import existing_job
 from tests.guides.examples import Program, modules
 from tests.pages import ROOT, blocks
 
@@ -106,8 +107,7 @@ async def test_file_is_imported_once_and_finished(
     await run_jobs(client, [recipes["load"], recipes["finish"]])
     status = await client.job_set(f"import-{prices}").status()
     assert (status.complete, status.failed) == (2, 0)
-    record = await client.jobs.get(f"{prices}-1")
-    assert record is not None and record.data == {"name": "cake", "price": 4.0}
+    assert (await existing_job(client, f"{prices}-1")).data == {"name": "cake", "price": 4.0}
 
 
 async def test_failed_webhook_is_retried_and_has_its_jid_as_key(

@@ -47,13 +47,6 @@ async def test_put_jobs_selects_by_handler_or_klass(aioqless_memory_client: Memo
                 put_jobs(client, wrong)  # type: ignore[arg-type]  # on purpose
 
 
-async def test_handlers_may_put_themselves(aioqless_memory_client: MemoryClient) -> None:
-    async with aioqless_memory_client as client:
-        await greet.put(name="Ada")
-        (put,) = put_jobs(client)
-    assert (put.klass, put.data, put.queue) == ("Greet", {"name": "Ada"}, "mail")
-
-
 async def test_many_jobs_and_workflows_are_kept(aioqless_memory_client: MemoryClient) -> None:
     async with aioqless_memory_client as client:
         await client.put_many([greet.data(name="a"), greet.data(name="b")])

@@ -90,14 +90,6 @@ async def test_error_fails_the_job_or_is_retried_by_the_policy() -> None:
     assert isinstance(again, RunRetried) and again.delay == 7
 
 
-async def test_plain_function_is_performed() -> None:
-    @job
-    def double(job: Job[int]) -> int:
-        return job.data * 2
-
-    assert (await perform(double.data(21))).result == 42
-
-
 async def test_calls_that_need_redis_raise() -> None:
     ended = await perform(charge.data(invoice=5), resources={Pool: Pool()})
     assert isinstance(ended.error, AioqlessError) and "can't run tag" in str(ended.error)

@@ -67,16 +67,6 @@ async def test_recurring_job_follows_the_clock(
     assert order == ["tick"] * 3
 
 
-async def test_locks_expire_by_the_clock(aioqless_client: Client, aioqless_clock: Clock) -> None:
-    async with aioqless_client as client:
-        jid = await client.queue("default").put(step.data(name="a"))
-        await client.config.set("grace-period", 0)
-        await client.queue("default").pop(worker="dead")
-        assert await client.queue("default").pop(worker="other") == []
-        aioqless_clock.move(60)
-        assert [job.jid for job in await client.queue("default").pop(worker="other")] == [jid]
-
-
 async def test_events_can_be_awaited(aioqless_client: Client) -> None:
     async with aioqless_client as client, record_events(client) as events, Worker(client, step):
         jid = await client.queue("default").put(step.data(name="a"))

@@ -22,9 +22,9 @@ from aioqless import (
     job,
 )
 from aioqless.contrib.encryption import Encryption
-from aioqless.errors import InvalidData, JobExists
+from aioqless.errors import InvalidData
 from aioqless.testing import RunFailed, perform
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.worker.conftest import Work
 
 
@@ -86,8 +86,7 @@ async def test_workflow_takes_its_branch_and_ends(
     assert (seen, found) == ([failure], [{"order-7-2": failure}])
     states = await client.internals.store.states(jids=put.jids)
     assert states == ["complete", "failed", "depends", "depends", "complete"]
-    branch = await client.jobs.get("order-7-2-failure-1")
-    assert branch and branch.cause == failure
+    assert (await existing_job(client, "order-7-2-failure-1")).cause == failure
 
 
 async def test_handler_declares_a_branch_for_jobs_that_anybody_puts(
@@ -164,21 +163,6 @@ async def test_branch_must_start_in_the_time_that_its_handler_says(client: Clien
     assert branch.expiry is not None and 0 < branch.expiry - time.time() <= 61
 
 
-async def test_failures_behind_held_jobs_are_found(client: Client) -> None:
-    queue = client.queue("mail")
-    held = chain(NewJob("K", jid="root"), NewJob("K", jid="b"), NewJob("K", jid="c"))
-    await queue.put_flow(chain(group(held, NewJob("K", jid="fine")), NewJob("K", jid="last",
-        if_dependency_fails="run")))  # fmt: skip
-    jobs = {each.jid: each for each in await queue.pop(2)}
-    await jobs["root"].fail("m", group="g")
-    await jobs["fine"].complete()
-    (last,) = await queue.pop()
-    assert [*(await last.failures())] == ["root"]
-    await last.complete()
-    await client.jobs.retry("root")
-    assert await last.failures() == {}
-
-
 async def test_branch_that_no_failure_could_put_is_refused(client: Client) -> None:
     with pytest.raises(ValueError, match="the option depends, jid"):
         good.data().on_failure(good.data().with_options(jid="a", depends=["b"]))
@@ -203,18 +187,6 @@ async def test_workflow_is_put_once(client: Client) -> None:
     assert first.jids == again.jids == ("w-1", "w-2", "w-3")
     assert (first.last, first.existing, again.existing) == (("w-2", "w-3"), None, "w-1")
     assert (await client.queue("mail").counts()).depends == 2
-
-
-async def test_workflow_with_a_taken_unique_key_is_not_put(client: Client) -> None:
-    key = aioqless.Key("order-7")
-    other = await client.put(good.data(), unique=key)
-    flow = chain(good.data(), good.data().with_options(unique=key))
-    put = await client.put_flow(flow)
-    assert (put.jids, put.last, put.existing) == ((other,), (other,), other)
-    assert await client.queue("mail").length() == 1
-    with pytest.raises(JobExists):
-        raising = good.data().with_options(unique=key, if_exists="raise")
-        await client.put_flow(chain(good.data(), raising))
 
 
 async def test_unknown_dependency_is_refused_unless_it_counts_as_done(client: Client) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from typing import Any
 
 import pytest
 from redis import exceptions
 
 from aioqless import Client, Job, NoSuchJob, job
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.worker.conftest import Work
-from tests.workflows.test_waiting import listeners
+
+
+async def listeners(client: Client) -> int:
+    ((_, number),) = await client.redis.pubsub_numsub(f"{client.namespace}:log")
+    return int(number)
 
 
 async def follow(client: Client, jid: str, seen: list[Any]) -> None:
-    found = await client.jobs.get(jid)
-    assert found
+    found = await existing_job(client, jid)
     async for each in found.follow():
         assert each is found
         seen.append((each.state, each.last_progress.share if each.last_progress else None))
@@ -75,15 +77,6 @@ async def test_all_followers_share_one_subscription_which_ends_with_the_last(
         return await listeners(client) == 0
 
     await until(no_subscriber)
-
-
-async def test_leaving_follow_early_leaves_no_task(client: Client, until: Until) -> None:
-    found = await client.jobs.get(await client.queue("mail").put("Greet"))
-    assert found
-    async with aclosing(found.follow()) as changes:
-        async for _ in changes:
-            break
-    assert client.internals.backend.watcher.is_idle
 
 
 async def test_closing_ends_follow_although_redis_still_answers(

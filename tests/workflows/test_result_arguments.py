@@ -10,7 +10,7 @@ import pytest
 
 from aioqless import Client, Fail, Failure, Job, NewJob, chain, group, in_queue, job
 from aioqless.errors import InvalidData
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.worker import in_processes
 from tests.worker.conftest import Work
 
@@ -112,8 +112,7 @@ async def test_canceled_step_is_a_failure_for_one_that_runs_nevertheless(
     page = fetch.data(url="a")
     end = report.data(page=page.result).with_options(if_dependency_fails="run")
     put = await client.put_flow(chain(in_queue("gone", page), end), queue="mail")
-    waiting = await client.jobs.get(put.last[0])
-    assert waiting
+    waiting = await existing_job(client, put.last[0])
     await waiting.undepend(put.jids[0])
     await client.jobs.cancel(put.jids[0])
     async with work(report):

@@ -11,10 +11,17 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Fail, Job, JobFailed, job
+from aioqless import Client, Fail, Handler, Job, JobFailed, JobRecord, job
 from aioqless.errors import NoResult
 from tests.worker import in_processes
 from tests.worker.conftest import Work
+
+
+async def run(client: Client, work: Work, handler: Handler[...]) -> JobRecord:
+    """Put a job, and run it to its end."""
+    jid = await client.queue("mail").put(handler)
+    async with work(handler):
+        return await client.jobs.wait(jid, timeout=60)
 
 
 @job(klass="Count", result_ttl=60)
@@ -28,11 +35,9 @@ async def test_result_is_what_the_handler_returned(client: Client, work: Work, v
     async def give(job: Job[Any]) -> Any:
         return value
 
-    jid = await client.queue("mail").put(give)
-    async with work(give):
-        done = await client.jobs.wait(jid, timeout=60)
+    done = await run(client, work, give)
     assert await done.result() == value
-    assert await client.jobs.result(jid) == value
+    assert await client.jobs.result(done.jid) == value
 
 
 async def test_result_expires_after_its_ttl(client: Client, work: Work) -> None:
@@ -40,18 +45,6 @@ async def test_result_expires_after_its_ttl(client: Client, work: Work) -> None:
     async with work(count):
         await client.jobs.wait(jid, timeout=60)
     assert 50 < await client.redis.ttl(f"{client.namespace}:x:result:{jid}") <= 60
-
-
-async def test_results_are_kept_only_if_configured(client: Client, work: Work) -> None:
-    @job(klass="Give")
-    async def give(job: Job[Any]) -> int:
-        return 1
-
-    jid = await client.queue("mail").put(give)
-    async with work(give):
-        done = await client.jobs.wait(jid, timeout=60)
-    with pytest.raises(NoResult, match=r"the job keeps no result.*@job\(result_ttl=seconds\)"):
-        await done.result()
 
 
 async def test_incomplete_job_has_no_result_even_from_a_former_run(
@@ -86,9 +79,7 @@ async def test_unserializable_result_fails_the_job(
 
 
 async def test_result_of_a_process_handler_is_kept(client: Client, work: Work) -> None:
-    jid = await client.queue("mail").put("Measure")
-    async with work(in_processes.measure):
-        done = await client.jobs.wait(jid, timeout=60)
+    done = await run(client, work, in_processes.measure)
     assert (await done.result())["pid"] != os.getpid()
 
 
@@ -163,9 +154,8 @@ async def test_result_of_a_failed_job_raises_its_failure_without_the_traceback(
     async def broken(job: Job[Any]) -> int:
         raise ValueError("first line\nsecond line")
 
-    jid = str(await client.queue("mail").put(broken))
-    async with work(broken):
-        failed = await client.jobs.wait(jid, timeout=60)
+    failed = await run(client, work, broken)
+    jid = failed.jid
     for reading in (client.jobs.result(jid, broken), client.jobs.result(jid), failed.result()):
         with pytest.raises(JobFailed) as caught:
             await reading
@@ -182,11 +172,9 @@ async def test_message_of_a_failure_without_a_traceback_is_whole_in_one_line(
     async def refused(job: Job[Any]) -> None:
         raise Fail("there is none\nin the order", group="no-postcode")
 
-    jid = await client.queue("mail").put(refused)
-    async with work(refused):
-        await client.jobs.wait(jid, timeout=60)
+    failed = await run(client, work, refused)
     with pytest.raises(JobFailed) as caught:
-        await client.jobs.result(jid)
+        await client.jobs.result(failed.jid)
     assert caught.value.message == "there is none in the order"
     assert caught.value.traceback == "there is none\nin the order"
 
@@ -214,7 +202,7 @@ async def test_missing_result_tells_the_state_of_the_job(client: Client, work: W
     assert pending.value.state == "waiting"
     async with work(give):
         await client.jobs.wait(jid, timeout=60)
-    with pytest.raises(NoResult) as dropped:
+    with pytest.raises(NoResult, match=r"keeps no result.*@job\(result_ttl=seconds\)") as dropped:
         await client.jobs.result(jid)
     assert dropped.value.state == "complete"
 

@@ -16,7 +16,6 @@ from aioqless import (
     JobFailed,
     JobRecord,
     NoSuchJob,
-    Retry,
     Settings,
     Worker,
     job,
@@ -25,7 +24,7 @@ from aioqless.client.jid import Jid
 from aioqless.store import ATTEMPTS
 from aioqless.store.script_composer import compose
 from tests.client.proxy import Proxy
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.server import OwnServer
 from tests.worker.conftest import Work
 from tests.worker.test_notifications import no_calls
@@ -39,11 +38,6 @@ async def greet(job: Job[Any]) -> str:
 @job(klass="Bad")
 async def bad(job: Job[Any]) -> None:
     raise Fail("there is none", group="no-postcode")
-
-
-async def listeners(client: Client) -> int:
-    ((_, number),) = await client.redis.pubsub_numsub(f"{client.namespace}:log")
-    return int(number)
 
 
 async def test_wait_uses_events_without_polling(client: Client, work: Work, until: Until) -> None:
@@ -71,22 +65,6 @@ async def test_outcome_is_the_result_or_the_failure(client: Client, work: Work) 
     )
 
 
-async def test_wait_continues_over_a_retry(client: Client, work: Work) -> None:
-    runs = []
-
-    @job(klass="Twice", result_ttl=60)
-    async def twice(job: Job[Any]) -> int:
-        runs.append(job.jid)
-        if len(runs) == 1:
-            raise Retry(delay=0)
-        return len(runs)
-
-    found = await client.jobs.get(await client.queue("mail").put(twice))
-    assert found
-    async with work(twice):
-        assert await found.outcome(timeout=60) == 2
-
-
 async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> None:
     jid = await client.queue("mail").put("Greet")
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
@@ -96,14 +74,6 @@ async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> N
         await waiting
     with pytest.raises(NoSuchJob):
         await client.jobs.wait(jid, timeout=60)
-
-
-async def test_wait_has_a_timeout(client: Client) -> None:
-    jid = await client.queue("mail").put("Greet")
-    with pytest.raises(
-        TimeoutError, match=f"job {jid} is neither complete nor failed after 0.05 s"
-    ):
-        await client.jobs.wait(jid, timeout=0.05)
 
 
 async def test_timeout_says_that_no_worker_serves_the_queue(
@@ -186,8 +156,7 @@ async def test_replies_lost_after_the_end_are_waited_for(
         Client(proxy.url, namespace=client.namespace) as proxied,
     ):
         jid = await proxied.queue("mail").put(greet)
-        found = await proxied.jobs.get(jid)
-        assert found
+        found = await existing_job(proxied, jid)
         waiting = asyncio.create_task(WAITS[wait](proxied, jid, found))
         await until(lambda: proxied.internals.backend.watcher.is_subscribed)
         await until(lambda: no_calls(proxied))
@@ -204,8 +173,7 @@ async def test_wait_that_begins_in_an_outage_goes_through_it(
 ) -> None:
     async with Client(own_server.url) as client:
         jid = await client.queue("mail").put(greet)
-        found = await client.jobs.get(jid)
-        assert found
+        found = await existing_job(client, jid)
         await Worker(client, greet, settings=Settings(queues=("mail",), burst=True)).run()
         own_server.kill()
         waiting = asyncio.create_task(WAITS[wait](client, jid, found))

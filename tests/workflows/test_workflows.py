@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, NoSuchJob, chain, group, in_queue, job
+from aioqless import Client, Job, NewJob, chain, group, in_queue, job
 from aioqless.client.workflows import Chain
-from aioqless.errors import InvalidArgument
-from aioqless.store import PutFlowRow
 from tests.worker.conftest import Work
 
 
@@ -69,24 +67,6 @@ async def test_workflow_can_depend_on_existing_jobs(client: Client) -> None:
         chain(new("a", depends=["before"]), new("b", depends=["before"]))
     )
     assert await waits_for(client, "a", "b") == {"a": {"before"}, "b": {"before", "a"}}
-
-
-async def test_workflow_with_a_refused_job_puts_none(client: Client) -> None:
-    batch: list[PutFlowRow] = [
-        {"queue": "mail", "jid": jid, "klass": "Add", "data": data}
-        for jid, data in [("a", "{}"), ("b", "false")]
-    ]
-    with pytest.raises(InvalidArgument):
-        await client.internals.store.put_flow(batch=batch)
-    assert await client.jobs.multiget("a", "b") == []
-
-
-async def test_workflow_can_be_canceled(client: Client) -> None:
-    put = await client.queue("mail").put_flow(chain(new("a"), group(new("b"), new("c")), new("d")))
-    assert set(await client.jobs.cancel(*put.jids)) == set(put.jids)
-    with pytest.raises(NoSuchJob):
-        await client.jobs.wait("d", timeout=5)
-    assert await client.check() == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -100,6 +101,23 @@ async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
     """Return an HTTP client that sends requests as a browser does."""
     async with entered(site, headers={"Origin": site}) as http:
         yield http
+
+
+@pytest.fixture
+async def stranger(site: str) -> AsyncIterator[httpx.AsyncClient]:
+    """Return a browser that has not opened the start-up link."""
+    async with httpx.AsyncClient(
+        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
+    ) as stranger:
+        yield stranger
+
+
+@pytest.fixture
+async def earlier(redis_url: str, client: Client) -> AsyncIterator[Client]:
+    """Return a client whose clock is 1,000 seconds behind."""
+    begun = time.time() - 1000
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
+        yield earlier
 
 
 @asynccontextmanager

@@ -7,9 +7,7 @@ from axe_playwright_python.base import AXE_FILE_PATH
 from playwright.async_api import Browser, Page, expect
 
 from aioqless import Client
-from aioqless.contrib.dashboard import create_app
-from tests.contrib.dashboard.conftest import browser_context, served
-from tests.contrib.dashboard.test_access import SECRETS, USERS
+from tests.contrib.dashboard.conftest import browser_context
 from tests.contrib.dashboard.test_investigation import report
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
 from tests.reported_runs import run_values
@@ -104,42 +102,3 @@ async def test_every_control_is_reachable_by_keyboard(page: Page, client: Client
     await expect(page.locator("dialog")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(page.locator("dialog")).not_to_be_visible()
-
-
-async def test_texts_of_the_dependency_graph_fit_into_their_boxes(
-    page: Page, client: Client
-) -> None:
-    first = await client.queue("mail").put(
-        "shop.jobs.send_the_newsletter_to_everybody", {}, delay=100
-    )
-    await client.queue("mail").put("Report", {}, depends=[first])
-    await page.goto(f"/job?jid={first}")
-    beyond = """boxes => boxes.map(box => {
-      const edge = box.querySelector('rect').getBBox()
-      return [...box.querySelectorAll('text')].map(text => text.getBBox())
-        .some(text => text.x + text.width > edge.x + edge.width - 4)
-    })"""
-    assert await page.locator(".graph a").evaluate_all(beyond) == [False, False]
-
-
-async def test_layout_is_stable_between_pages(browser: Browser, client: Client) -> None:
-    async with (
-        served(create_app(client, identify=USERS)) as address,
-        await browser.new_context(base_url=address) as context,
-    ):
-        page = await context.new_page()
-        await page.goto("/login")
-        form = (
-            "form => [form.getBoundingClientRect().x, document.body.clientWidth - "
-            "form.getBoundingClientRect().right]"
-        )
-        left, right = await page.locator(".login").evaluate(form)
-        assert left == pytest.approx(right, abs=1), "it isn't in the middle"
-        await page.get_by_label("Token").fill(SECRETS["otto"])
-        await page.get_by_role("button", name="Sign in").click()
-        await expect(page.locator("#live")).to_be_visible()
-        place = "who => document.body.clientWidth - who.getBoundingClientRect().right"
-        there = await page.locator(".who").evaluate(place)
-        for path in ("/config", "/audit-log", "/nowhere"):  # none of them is live
-            await page.goto(path)
-            assert await page.locator(".who").evaluate(place) == there, path

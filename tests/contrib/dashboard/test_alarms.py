@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import re
 import sys
-import time
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import httpx
@@ -17,29 +16,15 @@ from starlette.applications import Starlette
 
 from aioqless import Client
 from aioqless.client.overview import OverviewReader
-from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.pages.overview import ALARM_FOR, MAX_QUEUES, find_alarms
 from aioqless.errors import NoSuchWorker
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
-from tests.contrib.dashboard.conftest import OPEN, entered, worked
+from tests.contrib.dashboard.conftest import entered, worked
 from tests.contrib.dashboard.steps import do
-from tests.contrib.dashboard.test_access import client_of
 
 pytestmark = pytest.mark.long
-
-Names = Callable[[], Awaitable[set[str]]]
-
-
-@pytest.fixture
-def names(client: Client) -> Names:
-    """Return the names on the list of workers."""
-
-    async def read() -> set[str]:
-        return {each.name for each in await client.workers.counts()}
-
-    return read
 
 
 @pytest.fixture
@@ -65,10 +50,10 @@ async def test_killed_worker_raises_an_alarm(
     http: httpx.AsyncClient,
     client: Client,
     process: asyncio.subprocess.Process,
-    names: Names,
     until: Until,
 ) -> None:
-    (name,) = await until(names, patience=60)
+    (worker,) = await until(client.workers.counts)
+    name = worker.name
 
     async def alarmed() -> str | None:
         page = (await http.get("/")).text
@@ -100,54 +85,40 @@ async def test_killed_worker_raises_an_alarm(
 
 
 async def test_queue_without_workers_raises_an_alarm_at_any_place_of_the_list(
-    redis_url: str, client: Client
+    http: httpx.AsyncClient, client: Client, earlier: Client
 ) -> None:
-    begun = time.time() - 1000
-    namespace = client.namespace
-    async with (
-        Client(redis_url, namespace=namespace, clock=lambda: begun) as earlier,
-        client_of(create_app(client, identify=OPEN)) as http,
-    ):
-        async with worked(client, queues=("mail",)):
-            await earlier.queue("unserved").put("Greet", {})
-            for number in range(MAX_QUEUES + 3):
-                await client.queue(f"busy-{number}").put_many(
-                    [jobs.resize.data(path="a.jpg") for _ in range(3)]
-                )
-                await client.queue(f"busy-{number}").pop(worker="ann")
-            page = (await http.get("/")).text
-        assert "Jobs are waiting, and no worker takes them: unserved." in page
-        assert 'href="/queue?name=unserved"' in page  # first in the list, too
+    async with worked(client, queues=("mail",)):
+        await earlier.queue("unserved").put("Greet", {})
+        for number in range(MAX_QUEUES + 3):
+            await client.queue(f"busy-{number}").put_many(
+                [jobs.resize.data(path="a.jpg") for _ in range(3)]
+            )
+            await client.queue(f"busy-{number}").pop(worker="ann")
+        page = (await http.get("/")).text
+    assert "Jobs are waiting, and no worker takes them: unserved." in page
+    assert 'href="/queue?name=unserved"' in page  # first in the list, too
 
 
 async def test_limited_queue_names_its_limit_and_asks_for_no_worker(
-    redis_url: str, client: Client
+    http: httpx.AsyncClient, client: Client, earlier: Client
 ) -> None:
-    begun = time.time() - 1000
     await client.config.set("mail-rate-limit", "1/3600")
-    async with (
-        Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier,
-        client_of(create_app(client, identify=OPEN)) as http,
-    ):
-        for _ in range(3):
-            await earlier.queue("mail").put("Greet", {})
-        (job,) = await client.queue("mail").pop(worker="ruby")  # does not say what it serves
-        await job.complete()
-        pages = [(await http.get(path)).text for path in ("/", "/queue?name=mail")]
-    for page in pages:
+    for _ in range(3):
+        await earlier.queue("mail").put("Greet", {})
+    (job,) = await client.queue("mail").pop(worker="ruby")  # does not say what it serves
+    await job.complete()
+    for page in [(await http.get(path)).text for path in ("/", "/queue?name=mail")]:
         assert "1 of 1 starts in 3600 s used (rate limit), next in " in page
         assert "no worker" not in page and "Start a worker" not in page
 
 
-async def test_urgent_alarms_come_first(redis_url: str, client: Client) -> None:
-    begun = time.time() - 1000
-    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
-        await earlier.queue("held").put("Greet", {})
-        await earlier.queue("held").pause()
-        await earlier.queue("alone").put("Greet", {})
-        await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
-        await client.queue("other").pop(worker="ann")
-        first, second = find_alarms(await OverviewReader(client).read())
+async def test_urgent_alarms_come_first(client: Client, earlier: Client) -> None:
+    await earlier.queue("held").put("Greet", {})
+    await earlier.queue("held").pause()
+    await earlier.queue("alone").put("Greet", {})
+    await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
+    await client.queue("other").pop(worker="ann")
+    first, second = find_alarms(await OverviewReader(client).read())
     assert first.is_urgent and "no worker takes them: alone" in first.problem
     assert not second.is_urgent and "Paused queues" in second.problem
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from aioqless import Client, JobRecord, NewJob
-from tests.conftest import Until
+from aioqless import Client, NewJob
+from tests.conftest import Until, existing_job
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import browser_context, worked
 from tests.contrib.dashboard.sample_jobs import BROKEN, put_day
@@ -20,12 +20,6 @@ pytestmark = pytest.mark.xdist_group("browser")
 async def says(page: Page, text: str) -> None:
     """Check the flash message."""
     await expect(page.locator("#notes")).to_contain_text(text)
-
-
-async def read(client: Client, jid: str) -> JobRecord:
-    job = await client.jobs.get(jid)
-    assert job
-    return job
 
 
 @pytest.fixture
@@ -75,7 +69,7 @@ async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, shop: C
     await page.get_by_label("Data of the job, as JSON").fill('{"to": ')
     await page.get_by_role("button", name="Save and retry").click()
     await says(page, "the data is not JSON, nothing was changed")
-    assert (await read(shop, jid)).state == "failed"
+    assert (await existing_job(shop, jid)).state == "failed"
     assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": ', (
         "the input is kept"
     )
@@ -128,7 +122,7 @@ async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Unti
     await page.get_by_label("Delay (s)").fill("60")
     await page.get_by_role("button", name="Move", exact=True).click()
     await says(page, "moved to nowhere served")
-    job = await read(shop, jid)
+    job = await existing_job(shop, jid)
     assert (job.queue, job.state, job.priority, job.tags, job.tracked) == (
         "nowhere served",
         "scheduled",

@@ -22,7 +22,7 @@ from aioqless.contrib.dashboard.live_updates import MAX_STREAMS_PER_READER, Topi
 from aioqless.contrib.dashboard.page_request import PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
 from tests.contrib.dashboard.test_access import (  # type: ignore[attr-defined]
     USERS,
@@ -221,8 +221,7 @@ async def test_input_open_sections_and_focus_survive_updates(page: Page, client:
     await page.get_by_text("Move, priority, tags…").click()
     await page.get_by_label("Data of the job, as JSON").fill('{"to": "Bob"}')
     await page.get_by_label("Tags").fill("half a wo")
-    job = await client.jobs.get(jid)
-    assert job
+    job = await existing_job(client, jid)
     await job.tag("seen")
     await expect(page.locator(".facts")).to_contain_text("seen")
     assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": "Bob"}'
@@ -247,20 +246,6 @@ async def test_page_shows_an_outage_and_recovers(browser: Browser, own_server: O
         own_server.start()
         await expect(page.locator("h1")).to_contain_text("Queues", timeout=60_000)
         await expect(page.locator("#live")).to_have_text("live")
-
-
-@pytest.mark.xdist_group("browser")
-async def test_links_and_buttons_work_without_javascript(  # type: ignore[no-untyped-def]
-    browser, site: str, client: Client
-) -> None:
-    await client.queue("mail").put("Greet", {})
-    async with browser_context(browser, site, java_script_enabled=False) as context:
-        page = await context.new_page()
-        await page.goto("/")
-        await page.get_by_role("link", name="mail").click()
-        await page.get_by_role("button", name="Pause").click()
-        await expect(page.locator("#notes")).to_contain_text("Queue mail paused")
-    assert (await client.queue("mail").counts()).paused
 
 
 async def test_live_pages_leave_half_of_the_process_to_requests(

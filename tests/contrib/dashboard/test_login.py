@@ -163,18 +163,14 @@ async def test_audit_log_has_logins_which_never_displace_actions(client: Client)
 
 
 async def test_guesses_of_a_token_are_recorded_once_a_minute_for_each_address(
-    client: Client, site: str, caplog: pytest.LogCaptureFixture
+    client: Client, stranger: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with httpx.AsyncClient(
-        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
-    ) as stranger:
+    async def open_link(token: str, **headers: str) -> int:
+        return (await stranger.get("/", params={"token": token}, headers=headers)).status_code
 
-        async def open_link(token: str, **headers: str) -> int:
-            return (await stranger.get("/", params={"token": token}, headers=headers)).status_code
-
-        for secret in ("wrong", TOKEN):  # embedded by a website: no attempt
-            assert await open_link(secret, **{"Sec-Fetch-Dest": "image"}) == 303
-        assert {await open_link("wrong") for _ in range(20)} == {403}
+    for secret in ("wrong", TOKEN):  # embedded by a website: no attempt
+        assert await open_link(secret, **{"Sec-Fetch-Dest": "image"}) == 303
+    assert {await open_link("wrong") for _ in range(20)} == {403}
     commands = DashboardCommands(client.internals.store)
     assert [each["outcome"] for each in await commands.audit_log_logins()] == ["refused"]
     refused = [each for each in caplog.records if vars(each).get("event") == "web.login_refused"]

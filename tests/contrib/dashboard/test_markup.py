@@ -84,10 +84,6 @@ async def test_invisible_and_bidirectional_characters_are_escaped_and_submitted_
     assert found and (found.state, found.queue, found.data) == ("waiting", name, data)
 
 
-async def queue_job(client: Client, jid: str):  # type: ignore[no-untyped-def]
-    return await client.jobs.get(jid)
-
-
 async def _look(page: Page, addresses: list[str]) -> None:
     for address in addresses:
         answer = await page.goto(address, wait_until="domcontentloaded")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -21,14 +19,6 @@ from tests.contrib.dashboard.conftest import browser_context
 from tests.contrib.dashboard.steps import do, token
 
 browser_test = pytest.mark.xdist_group("browser")
-
-
-@pytest.fixture
-async def earlier(redis_url: str, client: Client) -> AsyncIterator[Client]:
-    """Return a client whose clock is 1,000 seconds behind."""
-    begun = time.time() - 1000
-    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
-        yield earlier
 
 
 async def test_overdue_schedule_is_called_overdue_and_lists_coming_runs(
@@ -55,21 +45,6 @@ async def test_runs_of_a_schedule_are_shown_in_its_time_zone_too(
         page = (await http.get(path)).text
         assert " 00:15:00 UTC<" in page and " 09:15:00 Asia/Tokyo<" in page
     assert "09:15:00 UTC</span>" not in (await http.get("/recurring-job?jid=utc")).text
-
-
-async def test_all_alarms_are_dismissed_by_one_button(
-    http: httpx.AsyncClient, client: Client, earlier: Client
-) -> None:
-    await earlier.queue("alone").put("Greet", {})
-    await client.queue("held").put("Greet", {})
-    await client.queue("held").pause()
-    await client.internals.store.beat(worker="ann", process="{}", queues=["held"])
-    await client.queue("held").pop(worker="ann")
-    page = (await http.get("/")).text
-    (keys,) = re.findall(r'data-keys="(\w+ \w+)">Dismiss all<', page)
-    assert "<strong>2 alarms</strong>" in page and page.count('<li class="alarm') == 2
-    assert "The alarms are hidden in this browser" in await do(http, "dismiss", key=keys)
-    assert '<li class="alarm' not in (await http.get("/")).text
 
 
 @browser_test

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from httpx import BasicAuth
 from itsdangerous import TimestampSigner
 
 from aioqless import Client
-from tests.contrib.dashboard.test_process import start
+from tests.contrib.dashboard.test_process import running
 from tests.contrib.dashboard.test_proxy import behind_nginx
 from tests.pages import ROOT, blocks, command_lines
 
@@ -30,21 +30,6 @@ def documented(word: str) -> list[str]:
     """Return the only documented command line that has a word."""
     (line,) = [each for each in command_lines(PAGE) if word in each]
     return shlex.split(line, comments=True)
-
-
-@contextmanager
-def running(words: list[str], redis_url: str) -> Iterator[str]:
-    """Run `aioqless web`; yields its URL."""
-    process = start(*words, "--log-json", "--url", redis_url)
-    assert process.stderr
-    try:
-        for line in process.stderr:
-            if (event := json.loads(line)).get("event") == "web.started":
-                yield event["url"]
-                return
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
 
 
 def apr1(password: str) -> str:
@@ -65,7 +50,7 @@ async def test_nginx_with_basic_authentication_names_users(
     block = block.replace("/etc/nginx/users", str(users)).replace(socket, str(path))
     block = "\n".join(line for line in block.splitlines() if "proxy_pass" not in line) + "\n"
     with (
-        running(words, redis_url) as url,
+        running(*words, "--url", redis_url) as url,
         behind_nginx(nginx_program, f"http://{url}", tmp_path, block) as proxy,
     ):
         assert url == f"unix:{path}"
@@ -91,7 +76,7 @@ async def test_header_of_oauth2_proxy_names_users(redis_url: str) -> None:
     words = [*documented("X-Forwarded-Email"), "--role", "ada@example.com=admin"]
     proxy = shlex.split(OAUTH2_PROXY)
     assert proxy[proxy.index("--upstream") + 1] == "http://127.0.0.1:8787"  # of `aioqless web`
-    with running([*words, "--port", "0"], redis_url) as url:
+    with running(*words, "--port", "0", "--url", redis_url) as url:
         async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
             for user, path, status in (
                 ("ada@example.com", "/audit-log", 200),

@@ -14,14 +14,11 @@ from aioqless import Client, Fair, Key, Limit, NewJob, Unique
 from aioqless.client.overview import OverviewReader
 from aioqless.client.redis_server import server_info
 from aioqless.client.run_buckets import RUN_BUCKETS, WAITS, bucket_of
-from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.redaction import HIDDEN
 from aioqless.contrib.human_tasks import TaskQueue
-from tests.contrib.dashboard.conftest import OPEN
 from tests.contrib.dashboard.steps import do
-from tests.contrib.dashboard.test_access import client_of
 from tests.reported_runs import report_runs
 
 WITH = {
@@ -102,17 +99,18 @@ async def test_no_parameter_breaks_a_page(
         assert answer.status_code in (200, 400, 404), page
 
 
-async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client: Client) -> None:
+async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(
+    http: httpx.AsyncClient, client: Client
+) -> None:
     mail = client.queue("mail")
     limits: dict[str, Any] = {
         "limits": [Limit(("to",), max_concurrency=1)],
         "fair": Fair(("to",)),
     }
     jid = await mail.put("Greet", {"to": "ada"}, unique=("to",), **limits)
-    async with client_of(create_app(client, identify=OPEN)) as http:
-        same = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada"}')
-        assert "has the unique key" in same
-        await do(http, "put-again", jid=jid, how="new", data='{"to": "bob"}')
+    same = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada"}')
+    assert "has the unique key" in same
+    await do(http, "put-again", jid=jid, how="new", data='{"to": "bob"}')
     copy = await mail.put("Greet", {"to": "bob"}, unique=("to",))
     assert {each.jid for each in await mail.pop(5)} == {jid, copy}
     assert await mail.length() == 2
@@ -121,37 +119,35 @@ async def test_copy_of_a_job_has_its_limits_its_tenant_and_its_unique_key(client
     assert await mail.pop(5) == []
 
 
-async def test_copy_of_a_debounced_job_leaves_that_as_it_is(client: Client) -> None:
+async def test_copy_of_a_debounced_job_leaves_that_as_it_is(
+    http: httpx.AsyncClient, client: Client
+) -> None:
     options: dict[str, Any] = {"unique": Unique(("to",), debounce=600)}
     jid = await client.queue("mail").put("Greet", {"to": "ada", "n": 1}, **options)
-    async with client_of(create_app(client, identify=OPEN)) as http:
-        said = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada", "n": 2}')
+    said = await do(http, "put-again", jid=jid, how="new", data='{"to": "ada", "n": 2}')
     assert "no other one was enqueued" in said
     assert (await client.jobs.multiget(jid))[0].data == {"to": "ada", "n": 1}
 
 
-async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str, client: Client) -> None:
-    begun = time.time() - 100
-    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
-        await earlier.queue("mail").put("Greet", {})
-        await earlier.queue("held").put("Greet", {})
-        await client.queue("new").put("Greet", {})
-        await client.queue("held").pause()
-        await client.queue("other").put("Greet", {})
-        await client.queue("other").pop(worker="ann")
-        async with client_of(create_app(client, identify=OPEN)) as http:
-            overview = (await http.get("/")).text
-            assert (
-                "no worker takes them: mail." in overview
-                and "Paused queues with waiting jobs: held." in overview
-            )
-            told = [
-                each
-                for each in ("mail", "held", "new", "other")
-                if "no worker serves it" in (await http.get(f"/queue?name={each}")).text
-            ]
-            assert told == ["mail"]
-            assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
+async def test_unserved_jobs_are_shown_with_a_hint(
+    http: httpx.AsyncClient, client: Client, earlier: Client
+) -> None:
+    await earlier.queue("mail").put("Greet", {})
+    await earlier.queue("held").put("Greet", {})
+    await client.queue("new").put("Greet", {})
+    await client.queue("held").pause()
+    await client.queue("other").put("Greet", {})
+    await client.queue("other").pop(worker="ann")
+    overview = (await http.get("/")).text
+    assert "no worker takes them: mail." in overview
+    assert "Paused queues with waiting jobs: held." in overview
+    told = [
+        each
+        for each in ("mail", "held", "new", "other")
+        if "no worker serves it" in (await http.get(f"/queue?name={each}")).text
+    ]
+    assert told == ["mail"]
+    assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
 
 
 async def test_tenants_of_a_queue_are_paged(http: httpx.AsyncClient, client: Client) -> None:
@@ -219,34 +215,26 @@ async def test_page_of_a_job_shows_actions_of_people(
 
 
 async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
-    redis_url: str, client: Client
+    http: httpx.AsyncClient, client: Client, earlier: Client
 ) -> None:
-    begun = time.time() - 1000
-    async with (
-        Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier,
-        client_of(create_app(client, identify=OPEN)) as http,
-    ):
-        for jid in ("poison", "stuck"):
-            await earlier.queue(jid).put("Greet", {}, jid=jid, retries=0)
-            await earlier.queue(jid).pop(worker="ann")
-        await client.config.set("grace-period", 0)
-        for _ in range(2):  # the holder is notified first, then others may pop the job
-            await client.queue("poison").pop(worker="bob")
-        page = (await http.get("/job?jid=poison")).text
-        assert (
-            "Job exhausted retries" in page
-            and "may kill or block its workers" in page
-            and "<dd>0 of 0</dd>" in page
-        )
-        for path in ("/worker?name=ann", "/job?jid=stuck"):
-            assert 's-stalled">stalled' in (await http.get(path)).text, path
-        assert "in stuck, stalled, since" in (await http.get("/workers")).text
-        assert "Greet, stalled<" in (await http.get("/")).text
-        assert "when a worker polls this queue" in (await http.get("/queue?name=stuck")).text
-        await client.queue("stuck").pause()
-        assert "Resume the queue" in (await http.get("/queue?name=stuck")).text
-        told = [each.problem for each in find_alarms(await OverviewReader(client).read())]
-        assert any(what.startswith("Paused queues with waiting jobs: stuck") for what in told)
+    for jid in ("poison", "stuck"):
+        await earlier.queue(jid).put("Greet", {}, jid=jid, retries=0)
+        await earlier.queue(jid).pop(worker="ann")
+    await client.config.set("grace-period", 0)
+    for _ in range(2):  # the holder is notified first, then others may pop the job
+        await client.queue("poison").pop(worker="bob")
+    page = (await http.get("/job?jid=poison")).text
+    assert "Job exhausted retries" in page and "<dd>0 of 0</dd>" in page
+    assert "may kill or block its workers" in page
+    for path in ("/worker?name=ann", "/job?jid=stuck"):
+        assert 's-stalled">stalled' in (await http.get(path)).text, path
+    assert "in stuck, stalled, since" in (await http.get("/workers")).text
+    assert "Greet, stalled<" in (await http.get("/")).text
+    assert "when a worker polls this queue" in (await http.get("/queue?name=stuck")).text
+    await client.queue("stuck").pause()
+    assert "Resume the queue" in (await http.get("/queue?name=stuck")).text
+    told = [each.problem for each in find_alarms(await OverviewReader(client).read())]
+    assert any(what.startswith("Paused queues with waiting jobs: stuck") for what in told)
 
 
 def test_persistence_is_derived_from_the_fields_of_info() -> None:

@@ -44,7 +44,12 @@ from aioqless import Client, Settings, Worker  # noqa: E402
 from aioqless.contrib.django.backend import Backend  # noqa: E402
 from aioqless.contrib.django.handlers import worker_sources  # noqa: E402
 from aioqless.contrib.django.models import OutboxJob  # noqa: E402
-from aioqless.contrib.django.task_framework import task_backends  # noqa: E402
+from aioqless.contrib.django.task_framework import (  # noqa: E402
+    task_backends,
+    task_enqueued,
+    task_finished,
+    task_started,
+)
 from tests.contrib.django.postgresql import running_server  # noqa: E402
 from tests.contrib.django.shop.models import Order  # noqa: E402
 from tests.contrib.django.shop.tasks import calls  # noqa: E402
@@ -113,6 +118,23 @@ def run_tasks(redis_url: str, namespace: str) -> RunTasks:
             await Worker(client, *worker_sources(backend), settings=settings).run()
 
     return lambda: asyncio.run(run())
+
+
+@pytest.fixture
+def signals() -> Iterator[list[tuple[str, str, type]]]:
+    """The signals that are sent: name, status of the result, sender."""
+    sent: list[tuple[str, str, type]] = []
+
+    def receive(name: str) -> Callable[..., None]:
+        return lambda sender, task_result, **_: sent.append((name, task_result.status, sender))
+
+    known = {"enqueued": task_enqueued, "started": task_started, "finished": task_finished}
+    receivers = [(signal, receive(name)) for name, signal in known.items()]
+    for signal, receiver in receivers:
+        signal.connect(receiver)
+    yield sent
+    for signal, receiver in receivers:
+        signal.disconnect(receiver)
 
 
 @pytest.fixture(scope="session")

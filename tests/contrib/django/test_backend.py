@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
-from django.core.management import call_command
 from django.utils import timezone
 
 from aioqless import Client, InvalidData, JobFailed, JobState, Key
@@ -22,10 +22,8 @@ from aioqless.contrib.django.task_framework import (
     TaskResultStatus,
     task,
     task_backends,
-    task_enqueued,
-    task_finished,
-    task_started,
 )
+from tests.conftest import existing_job
 from tests.contrib.django.conftest import MakeBackend, RunTasks
 from tests.contrib.django.shop import tasks
 
@@ -146,32 +144,13 @@ def test_context_has_the_running_result_and_its_attempt(
 
 
 def test_signals_are_sent_when_a_task_is_enqueued_starts_and_ends(
-    backend: Backend, run_tasks: RunTasks
+    backend: Backend, run_tasks: RunTasks, signals: list[tuple[str, str, type]]
 ) -> None:
-    seen: list[tuple[str, str, type]] = []
-
-    def receive(name: str) -> Callable[..., None]:
-        return lambda sender, task_result, **_: seen.append((name, task_result.status, sender))
-
-    receivers = {
-        signal: receive(name)
-        for signal, name in (
-            (task_enqueued, "enqueued"),
-            (task_started, "started"),
-            (task_finished, "finished"),
-        )
-    }
-    for signal, receiver in receivers.items():
-        signal.connect(receiver)
-    try:
-        tasks.add.enqueue(1)
-        run_tasks()
-        tasks.refuse.enqueue("no")
-        run_tasks()
-    finally:
-        for signal, receiver in receivers.items():
-            signal.disconnect(receiver)
-    assert seen == [
+    tasks.add.enqueue(1)
+    run_tasks()
+    tasks.refuse.enqueue("no")
+    run_tasks()
+    assert signals == [
         ("enqueued", "READY", Backend),
         ("started", "RUNNING", Backend),
         ("finished", "SUCCESSFUL", Backend),
@@ -278,23 +257,14 @@ def test_wrong_job_options_stop_the_worker(make_backend: MakeBackend, run_tasks:
         run_tasks()
 
 
-def test_system_check_finds_no_fault_in_the_project(backend: Backend) -> None:
-    call_command("check")
-
-
-def test_each_thread_has_a_backend_and_all_share_one_client(backend: Backend) -> None:
-    found: list[Backend] = []
-
-    def look() -> None:
+def test_threads_share_one_client(backend: Backend) -> None:
+    def client_of_thread() -> object:
         other = task_backends["default"]
-        assert isinstance(other, Backend)
-        found.append(other)
+        assert isinstance(other, Backend) and other is not backend
+        return other.settings.client()
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    assert found[0] is not backend
-    assert found[0].settings.client() is backend.settings.client()
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(client_of_thread).result() is backend.settings.client()
 
 
 def test_operator_may_move_a_task_to_a_queue_that_the_settings_do_not_name(
@@ -303,8 +273,7 @@ def test_operator_may_move_a_task_to_a_queue_that_the_settings_do_not_name(
     result = tasks.add.enqueue(1)
 
     async def move(client: Client) -> None:
-        job = await client.jobs.get(result.id)
-        assert job is not None
+        job = await existing_job(client, result.id)
         await job.move("elsewhere")
 
     jobs(backend, move)

@@ -7,12 +7,11 @@ import asyncio
 import pytest
 from django.test import override_settings
 
-from aioqless import Client, SyncClient, chain
+from aioqless import Client, SyncClient
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.fixtures import RunTasks
 from aioqless.contrib.django.task_framework import AnyResult, TaskResultStatus, task_backends
 from tests.contrib.django.shop import tasks
-from tests.contrib.django.shop.models import Order
 
 pytest_plugins = ["aioqless.contrib.django.fixtures"]
 
@@ -46,17 +45,6 @@ def test_fixture_runs_tasks_on_the_redis_of_tests_in_the_namespace_of_the_settin
     assert str(result.return_value) == "hello Ann"
 
 
-def test_workflow_of_a_client_of_the_module_runs_on_the_redis_of_tests(
-    project: object, sqlite: str, aioqless_run_tasks: RunTasks, aioqless_url: str
-) -> None:
-    Order.objects.all().delete()
-    Order.objects.create(number=7)
-    client = SyncClient("redis://localhost:1", namespace="shop")
-    client.put_flow(chain(tasks.pack.data(), tasks.pay_natively.data(number=7)))
-    aioqless_run_tasks()
-    assert Order.objects.get(number=7).paid
-
-
 async def test_coroutine_runs_tasks_in_a_thread(
     project: object, aioqless_run_tasks: RunTasks
 ) -> None:
@@ -67,14 +55,3 @@ async def test_coroutine_runs_tasks_in_a_thread(
         assert result.status == TaskResultStatus.SUCCESSFUL
     with pytest.raises(RuntimeError, match="event loop"):
         aioqless_run_tasks()
-
-
-def test_test_begins_without_the_jobs_of_another(
-    project: object, aioqless_url: str, request: pytest.FixtureRequest
-) -> None:
-    client = SyncClient(aioqless_url, namespace="shop")
-    client.put("Left")
-    assert client.call(lambda each: each.queues())
-    request.getfixturevalue("aioqless_run_tasks")
-    assert client.call(lambda each: each.queues()) == []
-    client.close()

@@ -70,29 +70,6 @@ async def suspended(job: Job) -> None:
         raise
 
 
-@job(klass="Approved", queue="mail", retries=100)
-async def approved(job: Job, deaths: list[str]) -> None:
-    """Wait for two signals with a step around each, and die at given places."""
-
-    def die_at(place: str) -> None:
-        write(place)
-        if place in deaths and count(place) == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    async def effect(name: str) -> str:
-        die_at(name)
-        return name
-
-    await job.step("draft", effect, "draft")
-    for name in ("first", "second"):
-        die_at(f"before {name}")
-        answer = await job.wait_for(name, int)
-        die_at(f"after {name}")
-        await job.step(f"use {name}", effect, f"use {name} {answer}")
-    await job.sleep("nap", 0.01)
-    die_at("end")
-
-
 def count_children(path: str, seed: int) -> int:
     """Return how many jobs a node of a random tree calls."""
     return random.Random(f"{seed}:{path}").randrange(4) if path.count("/") < 3 else 0

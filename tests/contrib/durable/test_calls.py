@@ -10,11 +10,10 @@ import pytest
 
 from aioqless import Client, Fail, Job, JobFailed, Settings, Worker, job
 from aioqless.client.job import JobState
-from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from aioqless.testing import RunReleased, perform, run_jobs
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 
 @dataclasses.dataclass
@@ -53,8 +52,7 @@ async def test_call_returns_the_result_in_its_type_and_holds_no_slot(
     async with worker(client, order, charge, concurrency=1):
         assert await client.jobs.result(jid, timeout=30) is True
     assert done == [repr(Receipt(7))]
-    child = await client.jobs.get(f"{jid}-1")
-    assert child is not None and child.state == JobState.COMPLETE
+    assert (await existing_job(client, f"{jid}-1")).state == JobState.COMPLETE
 
 
 async def test_failed_child_is_an_error_that_compensations_can_catch(
@@ -96,43 +94,6 @@ async def test_many_children(client: Client, count: int) -> None:
     jid = await client.put(parent.data())
     async with worker(client, parent, double, park_after=1):
         assert await client.jobs.result(jid, timeout=120) == count * (count - 1)
-
-
-async def test_parent_that_is_woken_by_each_child_asks_only_for_that_one(
-    client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    count, asked, runs = 8, list[str](), list[int]()
-    call = DurableCommands.call
-
-    def count_call(self: DurableCommands, **given: Any) -> Any:
-        asked.append(given["name"])
-        return call(self, **given)
-
-    monkeypatch.setattr(DurableCommands, "call", count_call)
-
-    @job(result_ttl=60)
-    async def parent(job: Job) -> int:
-        runs.append(len(asked))
-        calls = (job.call(f"n{n}", charge.data(order=n)) for n in range(count))
-        return sum([each.order for each in await asyncio.gather(*calls)])
-
-    async def is_parked() -> bool:
-        return (job := await client.jobs.get(jid)) is not None and job.state == "scheduled"
-
-    jid = await client.put(parent.data())
-    async with worker(client, parent, queues=["default"]):
-        for number in range(count):
-            await until(is_parked)
-            [child] = await client.queue("pay").pop()
-            await client.internals.store.complete(
-                jid=child.jid,
-                worker=child.worker,
-                queue="pay",
-                durable=f'1 {{"order":{number}}}',
-            )
-        assert await client.jobs.result(jid, timeout=30) == sum(range(count))
-    assert len(runs) > count / 2
-    assert len(asked) <= 2 * count
 
 
 async def test_canceled_child_is_a_failure(client: Client, until: Until) -> None:

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import pytest
 
-from aioqless import Client, JobRecord
+from aioqless import Client
 from aioqless.client.job import JobState
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.contrib.durable import programs
 from tests.contrib.durable.forking import ForkedProcess
 
@@ -54,12 +54,6 @@ def lines(ledger: Path) -> Counter[str]:
 
 def size(ledger: Path) -> int:
     return ledger.stat().st_size
-
-
-async def read(client: Client, jid: str) -> JobRecord:
-    job = await client.jobs.get(jid)
-    assert job is not None
-    return job
 
 
 @pytest.mark.parametrize("deaths", [[0, 7, 19], pytest.param([*range(20)], marks=pytest.mark.long)])
@@ -105,7 +99,7 @@ async def test_each_item_of_a_cursor_is_done_once_however_often_workers_are_ende
             await until(lambda: size(ledger) > begun + 50, 60)  # noqa: B023
             worker.terminate()
             assert await asyncio.wait_for(worker.wait(), 60) == 0
-        assert (await read(client, jid)).state == JobState.WAITING, number
+        assert (await existing_job(client, jid)).state == JobState.WAITING, number
     ledger.with_name("enough").touch()
     async with start():
         job = await client.jobs.wait(jid, 60)
@@ -114,34 +108,6 @@ async def test_each_item_of_a_cursor_is_done_once_however_often_workers_are_ende
     count = len(done) - 1
     assert count > 10 * signals
     assert done == {**{str(number): 1 for number in range(count)}, "end": 1}
-
-
-async def test_waits_continue_after_kills_at_each_place(
-    client: Client, start: Start, ledger: Path, until: Until
-) -> None:
-    deaths = [
-        *("draft", "before first", "after first", "use first 1"),
-        *("before second", "after second", "use second 2", "end"),
-    ]
-    jid = await client.put(programs.approved.data(deaths=deaths))
-    for number, death in enumerate(deaths):
-        async with start() as worker:
-            if death == "after first":
-                await client.jobs.signal(jid, "first", 1)
-            if death == "after second":
-                await client.jobs.signal(jid, "second", 2)
-            assert await asyncio.wait_for(worker.wait(), 60) == -signal.SIGKILL, number
-        await client.jobs.unlock(jid)  # rather than wait for its lock
-    async with start():
-        job = await client.jobs.wait(jid, 60)
-    assert (job.state, job.remaining) == (JobState.COMPLETE, 100)
-    done = lines(ledger)
-    assert {line: times for line, times in done.items() if line[:3] in ("dra", "use")} == {
-        "draft": 2,
-        "use first 1": 2,
-        "use second 2": 2,
-    }
-    assert await client.jobs.steps(jid) == []
 
 
 def paths_of(seed: int, path: str = "") -> list[str]:

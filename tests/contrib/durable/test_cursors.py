@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, LockLost, Parked, Settings, Worker, job
+from aioqless import Client, InvalidData, Job, LockLost, Settings, Worker, job
 from aioqless.client.job import JobState
 from aioqless.contrib.durable import cursor
 from aioqless.handlers.retry_policy import fixed
 from aioqless.testing import perform
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 
 def worker(client: Client, *handlers: Any, **settings: Any) -> Worker:
@@ -101,8 +101,7 @@ async def test_draining_worker_ends_the_run_at_the_next_advance(
         await began.wait()
         running.stop()
         go_on.set()
-    released = await client.jobs.get(jid)
-    assert released is not None
+    released = await existing_job(client, jid)
     assert (released.state, released.remaining) == (JobState.WAITING, released.retries)
     assert released.failure is None
     assert [step.value for step in await client.jobs.steps(jid)] == [2]
@@ -129,8 +128,7 @@ async def test_exception_group_of_ended_runs_is_no_failure(client: Client) -> No
     async with worker(client, export) as running:
         await began.wait()
         running.stop()
-    released = await client.jobs.get(jid)
-    assert released is not None
+    released = await existing_job(client, jid)
     assert (released.state, released.failure) == (JobState.WAITING, None)
 
 
@@ -198,7 +196,3 @@ async def test_lost_lock_ends_the_run_at_a_later_advance(
         await client.jobs.cancel(jid)
         await until(lambda: errors)
     assert await client.jobs.steps(jid) == []
-
-
-def test_parked_is_not_caught_as_an_exception() -> None:
-    assert not issubclass(Parked, Exception)

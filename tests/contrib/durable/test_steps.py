@@ -27,7 +27,7 @@ from aioqless.contrib.encryption import Encryption
 from aioqless.errors import AioqlessError, InvalidArgument
 from aioqless.handlers.retry_policy import fixed
 from aioqless.testing import perform
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 
 @dataclasses.dataclass
@@ -63,6 +63,13 @@ def worker(client: Client, *handlers: Any, **settings: Any) -> Worker:
     return Worker(client, *handlers, settings=Settings(queues=["default", "next"], **settings))
 
 
+async def run(client: Client, handler: Any) -> JobRecord:
+    """Put a job, and run it to its end."""
+    jid = await client.queue("default").put(handler)
+    async with worker(client, handler):
+        return await ended(client, jid)
+
+
 async def test_step_that_puts_a_job_stores_its_jid(client: Client) -> None:
     @job(klass="Child")
     async def child(job: Job) -> None: ...
@@ -92,12 +99,11 @@ async def test_later_run_gets_what_was_stored_in_its_type(client: Client, calls:
         if len(seen) == 1:
             raise ConnectionError
 
-    jid = await client.queue("default").put(research)
-    async with worker(client, research):
-        assert (await ended(client, jid)).state == "complete"
+    ran = await run(client, research)
+    assert ran.state == "complete"
     assert calls == ["plan", "tea 1", "tea 2"]
     assert seen == [(Plan(["tea 1", "tea 2"]), ["TEA 1", "TEA 2"])] * 2
-    assert await client.jobs.steps(jid) == []
+    assert await client.jobs.steps(ran.jid) == []
 
 
 async def test_error_of_a_step_is_not_stored(client: Client) -> None:
@@ -114,10 +120,7 @@ async def test_error_of_a_step_is_not_stored(client: Client) -> None:
     async def handler(job: Job) -> int:
         return await job.step("flaky", flaky)
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        await ended(client, jid)
-    assert await client.jobs.result(jid) == 2
+    assert await (await run(client, handler)).result() == 2
 
 
 async def test_name_that_is_used_twice_in_a_run_is_refused(client: Client, calls: Calls) -> None:
@@ -144,10 +147,7 @@ async def test_concurrent_steps_are_stored(client: Client) -> None:
             tasks = [group.create_task(job.step(f"more {n}", double, n)) for n in range(3)]
         return sum(doubled) + sum(task.result() for task in tasks)
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        await ended(client, jid)
-    assert await client.jobs.result(jid) == sum(range(50)) * 2 + 6
+    assert await (await run(client, handler)).result() == sum(range(50)) * 2 + 6
 
 
 async def test_without_annotation_both_runs_get_json(client: Client) -> None:
@@ -162,9 +162,7 @@ async def test_without_annotation_both_runs_get_json(client: Client) -> None:
         if len(seen) == 1:
             raise Retry(delay=0)
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        await ended(client, jid)
+    await run(client, handler)
     assert seen == [{"parts": ["a"]}] * 2
 
 
@@ -228,9 +226,7 @@ async def test_plain_handler_calls_steps_synchronously(client: Client, calls: Ca
         if len(runs) == 1:
             raise ConnectionError
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        await ended(client, jid)
+    await run(client, handler)
     assert calls == ["plan", "x"]
     assert runs == [(Plan(["tea 1", "tea 2"]), "X")] * 2
 
@@ -259,8 +255,7 @@ async def test_lost_lock_stores_nothing(client: Client, until: Until) -> None:
     jid = await client.queue("default").put(handler)
     async with worker(client, handler):
         await began.wait()
-        running = await client.jobs.get(jid)
-        assert running is not None
+        running = await existing_job(client, jid)
         await running.move("elsewhere")
         await canceled.wait()
         go_on.set()
@@ -304,9 +299,7 @@ async def test_values_are_encrypted(redis_url: str, namespace: str, calls: Calls
         raise ValueError
 
     async with Client(redis_url, namespace=namespace, codec=codec) as client:
-        jid = await client.queue("default").put(handler)
-        async with worker(client, handler):
-            await ended(client, jid)
+        jid = (await run(client, handler)).jid
         stored = await client.redis.hgetall(f"{namespace}:x:steps:{jid}")
         assert not any(b"secret" in each for each in stored.values())
         [step] = await client.jobs.steps(jid)
@@ -366,9 +359,7 @@ async def test_later_version_may_reorder_remove_add_and_rename_steps(
         names = ("b", "new", "a", "other name")
         return [await job.step(name, calls.write, f"later {name}") for name in names]
 
-    jid = await client.queue("default").put(first)
-    async with worker(client, first):
-        await ended(client, jid)
+    jid = (await run(client, first)).jid
     calls.clear()
     await client.jobs.retry(jid)
     async with worker(client, second):
@@ -380,9 +371,7 @@ async def test_later_version_may_reorder_remove_add_and_rename_steps(
 async def test_steps_in_processes_are_refused(client: Client) -> None:
     from tests.contrib.durable.in_processes import handler
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        job = await ended(client, jid)
+    job = await run(client, handler)
     assert job.failure is not None
     assert "a process has no connection" in job.failure.message
 

@@ -12,6 +12,7 @@ import pytest
 from aioqless import Client
 from aioqless.contrib.flask.app_context import worker_sources
 from aioqless.testing import run_jobs
+from tests.conftest import existing_job
 from tests.pages import ROOT, blocks
 from tests.projects import run_pytest
 
@@ -33,8 +34,7 @@ async def test_application_of_the_page_puts_a_job_that_runs(
     finally:
         app.extensions["aioqless"].close()
     await run_jobs(client, *worker_sources(app, [shop]), queues=["mail"])
-    job = await client.jobs.get(answer.text)
-    assert job and job.state == "complete"
+    assert (await existing_job(client, answer.text)).state == "complete"
     assert "hello Ada from the corner shop" in capsys.readouterr().out
 
 

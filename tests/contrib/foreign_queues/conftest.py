@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
-from aioqless import Client, JobRecord
+from aioqless import Client
 from tests.server import OwnServer
 from tests.worker.conftest import lines
 
@@ -39,10 +39,3 @@ def push(sidekiq_program: str, own_server: OwnServer) -> Push:
         return out.decode().split()
 
     return push
-
-
-async def existing_job(client: Client, jid: str) -> JobRecord:
-    """Return a job that must exist."""
-    job = await client.jobs.get(jid)
-    assert job
-    return job

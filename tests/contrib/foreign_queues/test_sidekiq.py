@@ -11,8 +11,8 @@ from pathlib import Path
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues, ImportLoop
 from aioqless.worker.context import Outage
-from tests.conftest import Until
-from tests.contrib.foreign_queues.conftest import Push, existing_job
+from tests.conftest import Until, existing_job
+from tests.contrib.foreign_queues.conftest import Push
 from tests.server import OwnServer
 
 ROOT = Path(__file__).parents[3]

@@ -12,8 +12,7 @@ from redis.asyncio import Redis
 from aioqless import Client
 from aioqless.contrib.foreign_queues import ForeignQueues, ImportLoop
 from aioqless.worker.context import Outage
-from tests.conftest import Until
-from tests.contrib.foreign_queues.conftest import existing_job
+from tests.conftest import Until, existing_job
 from tests.server import OwnServer
 from tests.worker.conftest import Lines
 

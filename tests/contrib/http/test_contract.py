@@ -47,6 +47,10 @@ def list_operations() -> list[Known]:
     return found
 
 
+WRONG = [
+    "", "Bearer", f"Bearer {SHOP[:-1]}", f"Bearer {SHOP}s", f"Bearer {SHOP.upper()}", SHOP,
+    f"Basic {SHOP}", "Bearer shop.", "Bearer shop.x.y", "Bearer none.x.y", "Bearer \u00e9",
+]  # fmt: skip
 OPERATIONS = list_operations()
 CHANGES = [each for each in OPERATIONS if each.method != "GET"]
 
@@ -85,10 +89,13 @@ async def test_sender_without_a_token_is_refused_before_the_body_is_read(
     client: Client, api: ASGIApp, operation: Known
 ) -> None:
     browser = Browser(api)
-    for header in ("", "Bearer", f"Bearer {SHOP[:-1]}", f"Basic {SHOP}", "Bearer shop.x.y"):
-        headers = {"Authorization": header} if header else {}
-        sent = await browser.send_to(operation, content=b"{", headers=headers | JSON)
+    for header in WRONG:
+        headers = {b"Authorization": header.encode(), b"Content-Type": b"application/json"}
+        sent = await browser.send_to(operation, content=b"{", headers=headers)
         assert sent == (401, "token"), header
+    answer = await browser.request(operation.method, operation.path, content=b"{", headers=JSON)
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert (await browser.get("/health")).status_code == 200
     assert await contents(client) == set()
 
 

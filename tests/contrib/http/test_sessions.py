@@ -12,7 +12,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from aioqless import Client
-from aioqless.contrib.http import Identity, Token, Tokens, create_api
+from aioqless.contrib.http import Identity, Tokens, create_api
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import task_router
 from tests.contrib.human_tasks.conftest import HOST, KNOWN, SECRETS, Browser, ada, app, tasks
@@ -58,29 +58,12 @@ async def test_cookie_is_invalid_after_signing_out(ada: Browser) -> None:
     assert (await ada.ask("")).status_code == 401
 
 
-async def test_session_ends_with_its_token_and_after_its_time(
-    tasks: TaskQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret = "0123456789abcdef"
-    changed = (
-        KNOWN,
-        Tokens([Token("Bob", SECRETS["Bob"])]),
-        Tokens([Token("Ada", "n" * 32, may_reserve=["*"])]),
-    )
-    owner = Browser(
-        create_api(task_router({"review": tasks}), identify=KNOWN, secret=secret), "Ada"
-    )
-    await owner.sign_in()
-    for tokens, status in zip(changed, (200, 401, 401), strict=True):
-        other = Browser(
-            create_api(task_router({"review": tasks}), identify=tokens, secret=secret), "Ada"
-        )
-        other.http.cookies = httpx.Cookies(owner.http.cookies)
-        assert (await other.ask("")).status_code == status
-    kept, later = httpx.Cookies(owner.http.cookies), time.time() + 7 * 86_400 + 1
+async def test_session_ends_after_its_time(ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, later = httpx.Cookies(ada.http.cookies), time.time() + 7 * 86_400 + 1
+    assert (await ada.ask("")).status_code == 200
     monkeypatch.setattr(time, "time", lambda: later)
-    owner.http.cookies = kept
-    assert (await owner.do("reservation")).status_code == 401
+    ada.http.cookies = kept
+    assert (await ada.do("reservation")).status_code == 401
 
 
 async def test_rotated_secret_is_valid_until_it_is_dropped(
@@ -113,7 +96,7 @@ async def test_sign_in_requires_a_token(
         answer = await browser.sign_in(token=token)
         assert (answer.status_code, answer.json()["code"]) == (401, "token")
         assert not browser.http.cookies
-    refused = [vars(each)["event"] for each in caplog.records]
+    refused = [vars(each)["event"] for each in caplog.records if each.name.startswith("aioqless")]
     assert refused == ["http_api.token_refused"], "one a minute of an address"
 
 
@@ -155,47 +138,15 @@ async def test_only_loopback_requests_are_served_with_a_startup_token(
     assert let_in or answer.json()["code"] == "sender"
 
 
-async def test_forwarded_request_is_not_from_this_machine(tasks: TaskQueue) -> None:
-    app = create_api(task_router({"review": tasks}), identify=Tokens.at_startup("s" * 32))
-    browser = Browser(app, "Ada")
-    browser.http.headers["X-Forwarded-For"] = "10.0.0.7"
-    assert (await browser.sign_in(token="s" * 32)).status_code == 403
-    browser.http.headers["Authorization"] = f"Bearer {'s' * 32}"
-    assert (await browser.ask("")).status_code == 403
+async def test_cookie_of_a_mounted_api_is_secure_and_of_its_path(tasks: TaskQueue) -> None:
+    async def identify(_: Request) -> Identity:
+        return Identity("Ada", may_reserve=["review"])
 
-
-async def test_application_identifies_its_people(client: Client, tasks: TaskQueue) -> None:
-    await put(client, "a")
-    names: dict[str, str] = {"7": "Ada"}
-
-    async def identify(request: Request) -> Identity | None:
-        name = names.get(request.headers.get("x-user", ""))
-        return Identity(name, may_reserve=["review"]) if name else None
-
-    app = Starlette(
-        routes=[
-            Mount(
-                "/people",
-                create_api(
-                    task_router({"review": tasks}), identify=identify, secret="0123456789abcdef"
-                ),
-            )
-        ]
-    )
+    api = create_api(task_router({"review": tasks}), identify=identify, secret="0123456789abcdef")
+    app = Starlette(routes=[Mount("/people", api)])
     browser = Browser(app, "Bob", address="10.0.0.7", host="https://desk.example/people")
-    assert (await browser.sign_in()).status_code == 401
-    browser.http.headers["x-user"] = "7"
     answer = await browser.sign_in()
     assert answer.json()["person"] == "Ada"  # the token in the request does not matter
-    assert (
-        "Secure" in answer.headers["set-cookie"] and "Path=/people" in answer.headers["set-cookie"]
-    )
-    assert (await browser.reserve())["jid"] == "a"
-    names["7"] = "Eve"  # another person uses the browser now
-    assert (await browser.ask("")).status_code == 401
-    assert (await browser.http.get("/session")).json()["person"] is None
-
-
-def test_weak_secret_is_refused(tasks: TaskQueue) -> None:
-    with pytest.raises(ValueError, match="at least 16"):
-        create_api(task_router({"review": tasks}), secret="secret")
+    cookie = answer.headers["set-cookie"]
+    assert "Secure" in cookie and "Path=/people" in cookie
+    assert (await browser.do("reservation")).status_code == 200

@@ -17,7 +17,7 @@ from aioqless.contrib.http.api import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS
 from aioqless.contrib.http.uvicorn_server import TimedProtocol
 from aioqless.contrib.http_api import job_router
 from aioqless.contrib.partitions import PartitionedClient
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.contrib.http_api import jobs
 from tests.contrib.http_api.conftest import KNOWN, SECRET, SHOP, TOKENS, Program, refusal
 from tests.server import OwnServer
@@ -103,37 +103,6 @@ async def test_repeated_key_puts_one_job(client: Client, shop: Program) -> None:
     assert reordered.json() == {"jid": answers[0]["jid"], "existing": True}
 
 
-async def test_one_of_two_bodies_with_one_key_wins(client: Client, shop: Program) -> None:
-    answers = await asyncio.gather(
-        *(shop.ask_to_put("shop.greet", {"name": "AB"[n % 2]}, "k") for n in range(20))
-    )
-    statuses = (
-        {answers[n].status_code for n in range(0, 20, 2)},
-        {answers[n].status_code for n in range(1, 20, 2)},
-    )
-    assert sorted(map(list, statuses)) == [[200], [422]]
-    assert (await client.queue("default").counts()).waiting == 1
-
-
-async def test_put_and_result_take_few_calls_of_redis(client: Client, shop: Program) -> None:
-    async def count() -> int:
-        stats = await client.redis.info("commandstats")
-        return sum(
-            each["calls"]
-            for name, each in stats.items()
-            if name in ("cmdstat_evalsha", "cmdstat_eval_ro", "cmdstat_evalsha_ro")
-        )
-
-    put = await shop.put("shop.greet", {"name": "Ada"}, "warm")
-    before = await count()
-    await shop.put("shop.greet", {"name": "Ada"}, "k")
-    assert await count() - before == 1
-    await shop.put("shop.greet", {"name": "Ada"}, "k")
-    assert await count() - before == 3
-    await shop.get(f"/klasses/shop.greet/results/{put['jid']}")
-    assert await count() - before == 4
-
-
 async def test_repeated_key_puts_many_jobs_once(client: Client, shop: Program) -> None:
     async def put() -> Any:
         headers = {"Idempotency-Key": "k"}
@@ -175,8 +144,7 @@ async def test_key_is_known_though_the_job_has_changed_and_ended(
         job.data["seen"] = True
 
     put = await shop.put("shop.greet", {"name": "Ada"}, "k")
-    found = await client.jobs.get(put["jid"])
-    assert found
+    found = await existing_job(client, put["jid"])
     await found.set_priority(7)
     async with Worker(client, [greet]):
         await found.wait(30)

@@ -12,7 +12,7 @@ from aioqless import Client
 from aioqless.contrib.http import Identity, create_api
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import task_router
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.contrib.human_tasks.conftest import KNOWN, SECRETS, Browser
 
 VERBS: dict[str, dict[str, Any]] = {
@@ -51,8 +51,7 @@ async def test_job_is_reserved_extended_and_finished(client: Client, ada: Browse
         "state": "complete"
     }
     assert await client.jobs.result("a") == {"label": "cat"}
-    job = await client.jobs.get("a")
-    assert job and job.history[0]["worker"].startswith("Ada@")
+    assert (await existing_job(client, "a")).history[0]["worker"].startswith("Ada@")
 
 
 async def test_each_operation_leaves_the_job_in_its_state(client: Client, ada: Browser) -> None:

@@ -17,7 +17,7 @@ from aioqless.contrib.human_tasks import (
     TaskStatus,
 )
 from aioqless.testing import Clock
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 
 
 async def put(client: Client, *jids: str, **data: Any) -> None:
@@ -31,15 +31,6 @@ async def have(tasks: TaskQueue, person: Person | str, **more: Any) -> Reservati
     return reservation
 
 
-async def wait_for_expiry(tasks: TaskQueue, until: Until, person: Person | str) -> None:
-    """Wait until this reservation has expired."""
-
-    async def over() -> bool:
-        return await tasks.current(person) is None
-
-    await until(over)
-
-
 async def test_finished_job_has_the_answer_and_the_person(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     ada = Person("ada", "tab-1")
@@ -48,8 +39,7 @@ async def test_finished_job_has_the_answer_and_the_person(client: Client, tasks:
     assert 90 < reservation.left <= 120
     assert await reservation.finish({"label": "cat"}) == "complete"
     assert await client.jobs.result("a") == {"label": "cat"}
-    job = await client.jobs.get("a")
-    assert job and job.history[0]["worker"] == "ada@tab-1"
+    assert (await existing_job(client, "a")).history[0]["worker"] == "ada@tab-1"
     assert await tasks.status(ada, "a") == TaskStatus("finished", "ada")
 
 
@@ -94,15 +84,6 @@ async def test_job_passes_from_machine_to_person_to_machine(client: Client, unti
     assert await tasks.status("ada", "a") == TaskStatus("finished", "ada")
 
 
-async def test_next_step_of_a_workflow_gets_the_answer(client: Client, tasks: TaskQueue) -> None:
-    await put(client, "a")
-    await client.queue("publish").put("Publish", jid="after", depends=["a"])
-    assert await client.queue("publish").pop() == []
-    await (await have(tasks, "ada")).finish("cat")
-    (after,) = await client.queue("publish").pop()
-    assert after.jid == "after" and await client.jobs.result("a") == "cat"
-
-
 async def test_data_that_cannot_hold_an_answer_is_unchanged(client: Client) -> None:
     tasks = TaskQueue(client, "review", ReservationPolicy(next="publish"))
     await client.queue("review").put("Review", [1, 2], jid="a")
@@ -112,19 +93,6 @@ async def test_data_that_cannot_hold_an_answer_is_unchanged(client: Client) -> N
     await reservation.give_back()
     job = await client.jobs.get("a")
     assert job and (job.data, job.state) == ([1, 2], "waiting")
-
-
-async def test_concurrent_reservations_give_a_job_to_one_person(
-    client: Client, tasks: TaskQueue
-) -> None:
-    await put(client, "a", "b", "c")
-    people = [Person(name, tab) for name in ("ada", "bob", "eve") for tab in ("1", "2")]
-    asked = await asyncio.gather(*(tasks.reserve(person) for person in people * 5))
-    had: dict[str, set[Person]] = {}
-    for reservation in asked:
-        if reservation:
-            had.setdefault(reservation.job.jid, set()).add(reservation.person)
-    assert sorted(had) == ["a", "b", "c"] and all(len(whose) == 1 for whose in had.values())
 
 
 async def test_operations_are_idempotent_by_request_id(client: Client, tasks: TaskQueue) -> None:
@@ -149,7 +117,11 @@ async def test_expired_reservation_is_taken_by_the_next_person_and_the_first_is_
     ada, bob = Person("ada", "1"), Person("bob", "1")
     first = await have(tasks, ada, limit=0.05)
     assert await tasks.status(ada, "a") in (TaskStatus("yours"), TaskStatus("over"))
-    await wait_for_expiry(tasks, until, ada)
+
+    async def over() -> bool:
+        return await tasks.current(ada) is None
+
+    await until(over)
     assert await tasks.status(ada, "a") == TaskStatus("over")
     second = await have(tasks, bob)
     assert await tasks.status(ada, "a") == TaskStatus("taken", "bob")

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 from pathlib import Path
 
-from aioqless import Fail, Job, Retry, job, on_finish
+from aioqless import Job, job, on_finish
 from aioqless.contrib.job_sets import set_of
 
 LEDGER = Path(os.environ.get("LEDGER", "/dev/null"))
-
-
-@job(klass="Member", queue="sets", retries=1000)
-async def member(job: Job, children: int = 0) -> None:
-    """Add members, then complete, retry, fail, or kill the worker."""
-    await set_of(job).put_many(
-        member.data().with_options(jid=f"{job.jid}.{number}", if_exists="keep")
-        for number in range(children)
-    )
-    chance = random.random()
-    if chance < 0.01:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if chance < 0.1:
-        raise Retry("again", delay=0)
-    if chance < 0.2:
-        raise Fail("enough", group="enough")
 
 
 def die_once(place: str, job: Job) -> None:

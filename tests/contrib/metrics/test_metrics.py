@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Fail, Job, Next, Retry, Settings, SyncClient, Worker, job
+from aioqless import Client, Fail, Job, Next, Retry, Settings, Worker, job
 from aioqless.contrib.metrics import KlassMetrics
 from aioqless.errors import InvalidArgument, NameTaken
 from aioqless.testing import Clock
@@ -87,23 +87,6 @@ async def test_figures_agree_with_those_of_the_archive_within_a_percent(client: 
         (0.95, total.wait.p95, waits),
     ):  # within a bucket, whose end is twice its begin at most
         assert exact[int(share * 20)] / 2 < (found or 0) < exact[int(share * 20)] * 2
-
-
-async def test_a_synchronous_client_reads_metrics(client: Client, redis_url: str) -> None:
-    await client.put(send.data())
-    await run_all(client)
-    with SyncClient(redis_url, namespace=client.namespace) as blocking:
-        (found,) = await asyncio.to_thread(
-            blocking.call, lambda client: client.metrics.klasses(klass="Send")
-        )
-    assert found.total.runs == 1
-
-
-async def test_klasses_without_a_handler_are_counted_as_others(client: Client) -> None:
-    await client.put("Unknown", {}, queue="mail")
-    await run_all(client)
-    (found,) = await client.metrics.klasses()
-    assert (found.klass, found.queue, found.total.failures) == ("others", "others", 1)
 
 
 async def test_counts_that_are_sent_again_add_nothing(client: Client) -> None:

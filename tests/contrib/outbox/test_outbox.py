@@ -17,7 +17,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from aioqless import Client, Durability, InvalidData, Job, job
 from aioqless.contrib.outbox import Outbox, Relay
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.contrib.django.postgresql import running_server
 from tests.server import OwnServer
 from tests.worker.conftest import Lines, lines
@@ -88,8 +88,7 @@ async def test_job_is_put_when_its_transaction_is_committed(
         await session.flush()
         assert await client.jobs.get(jid) is None
     assert await relay.once() == 1
-    found = await client.jobs.get(jid)
-    assert found
+    found = await existing_job(client, jid)
     assert (found.klass, found.data, found.priority, found.retries, found.tags) == (
         "Greet",
         {"name": "Ann"},

@@ -83,3 +83,5 @@ async def test_route_streams_output_and_continues_after_the_last_event(
             assert re.findall(r"^data: (\d+)$", text, re.M) == [str(n) for n in range(50)]
             again = await browser.get(f"/answers/{jid}", headers={"Last-Event-ID": "1-48"})
             assert re.findall(r"^data: (\d+)$", again.text, re.M) == ["48", "49"]
+            ended = await browser.get(f"/answers/{jid}", headers={"Last-Event-ID": "1-50-end"})
+            assert ended.text == ""

@@ -37,6 +37,13 @@ async def read(client: Client, jid: str, after: str | None = None) -> list[Outpu
         return [output async for output in client.jobs.output(jid, after=after)]
 
 
+async def run(client: Client, handler: Any) -> list[Output]:
+    """Put a job and run it; return its output."""
+    jid = await client.queue("default").put(handler)
+    async with worker(client, handler):
+        return await read(client, jid)
+
+
 def values(outputs: list[Output]) -> list[Any]:
     return [output.value for output in outputs if isinstance(output, Emitted)]
 
@@ -73,9 +80,7 @@ async def test_what_is_no_json_is_left_out_and_the_handler_continues(client: Cli
         for value in (1, object(), 3):
             job.emit(value)
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        found = await read(client, jid)
+    found = await run(client, handler)
     assert found[:3] == [Emitted(1, "1-1"), Missed(1, "1-2"), Emitted(3, "1-3")]
 
 
@@ -86,9 +91,7 @@ async def test_thread_emits(client: Client) -> None:
         for number in range(1000):
             job.emit(number)
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        assert values(await read(client, jid)) == list(range(1000))
+    assert values(await run(client, handler)) == list(range(1000))
 
 
 async def test_new_run_restarts_the_output(client: Client) -> None:
@@ -128,9 +131,7 @@ async def test_kept_output_continues_in_the_next_run(client: Client) -> None:
         if runs < 3:
             raise Retry(delay=0)
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        found = await read(client, jid)
+    found = await run(client, handler)
     assert found[:-1] == [Emitted(1, "1-1"), Emitted(2, "1-2"), Emitted(3, "1-3")]
 
 
@@ -140,9 +141,7 @@ async def test_handler_that_completes_its_job_has_sent_its_output(client: Client
         job.emit("all")
         await job.complete()
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        assert values(await read(client, jid)) == ["all"]
+    assert values(await run(client, handler)) == ["all"]
 
 
 async def test_canceled_job_ends_its_output(client: Client, until: Until) -> None:
@@ -214,9 +213,7 @@ async def test_what_exceeds_the_buffer_is_dropped_and_counted(
         await job.flush_output()
         job.emit(20)
 
-    jid = await client.queue("default").put(handler)
-    async with worker(client, handler):
-        found = await read(client, jid)
+    found = await run(client, handler)
     assert values(found) == [*range(10), 20]
     assert Missed(10, "1-20") in found
 
@@ -343,9 +340,7 @@ def test_wrong_options_are_refused(options: Any, error: type[Exception]) -> None
 
 
 async def test_process_emits(client: Client) -> None:
-    jid = await client.queue("default").put(in_processes.handler)
-    async with worker(client, in_processes.handler):
-        *numbers, no, end = values(await read(client, jid))
+    *numbers, no, end = values(await run(client, in_processes.handler))
     assert sorted(each["n"] for each in numbers) == list(range(20))
     assert (no, end) == (False, "end")
 

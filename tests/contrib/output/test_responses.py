@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
 
-import httpx
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from aioqless import Client, Worker
 from aioqless.client.job import JobState
@@ -25,7 +19,6 @@ from aioqless.contrib.output import (
     Restarted,
     encode_events,
     responses,
-    server_sent_events,
 )
 from tests.contrib.output.test_output import count
 
@@ -76,26 +69,6 @@ async def test_comment_is_sent_while_the_job_is_silent(monkeypatch: pytest.Monke
 async def test_unknown_job_is_an_end_without_a_state(client: Client) -> None:
     events = [each async for each in encode_events(client.jobs.output("ghost"))]
     assert events == [b"id: 0-0-end\nevent: end\nretry: 86400000\ndata: null\n\n"]
-
-
-async def test_response_continues_after_the_last_event_id(client: Client) -> None:
-    jid = await client.queue("default").put(count.data(to=5))
-    async with Worker(client, count):
-        await client.jobs.wait(jid, 30)
-
-    async def stream(request: Request) -> Response:
-        after = request.headers.get("last-event-id")
-        return server_sent_events(client.jobs.output(jid, after=after))
-
-    app = httpx.ASGITransport(Starlette(routes=[Route("/", stream)]))
-    async with httpx.AsyncClient(transport=app, base_url="http://app") as browser:
-        response = await browser.get("/")
-        assert response.headers["content-type"].startswith("text/event-stream")
-        assert re.findall(r"^data: (\d)$", response.text, re.M) == list("01234")
-        response = await browser.get("/", headers={"last-event-id": "1-3"})
-        assert re.findall(r"^data: (\d)$", response.text, re.M) == ["3", "4"]
-        response = await browser.get("/", headers={"last-event-id": "1-5-end"})
-        assert response.text == ""
 
 
 async def test_command_prints_output(client: Client) -> None:

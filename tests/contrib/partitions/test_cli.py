@@ -78,15 +78,6 @@ def test_command_without_the_number_of_partitions_is_refused(
     assert run("queues", "--namespace", first).returncode == 0
 
 
-def test_dashboard_of_a_whole_namespace_is_refused(
-    run: Run, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AIOQLESS_PARTITIONS", "4")
-    refused = run("web", "--port", "0")
-    assert "this works on one partition at a time: name one by --namespace" in refused.stderr
-    assert refused.returncode == 1
-
-
 async def test_recurring_jobs_of_all_partitions_are_listed_and_changed(
     partitioned: PartitionedClient, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +113,9 @@ def test_option_of_recur_before_a_command_is_refused(run: Run) -> None:
     assert refused.returncode == 2
 
 
-@pytest.mark.parametrize("command", [("lua", "put"), ("lake", "put", "rows.csv")])
+@pytest.mark.parametrize(
+    "command", [("lua", "put"), ("lake", "put", "rows.csv"), ("web", "--port", "0")]
+)
 def test_command_that_would_use_the_namespace_without_its_partitions_is_refused(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:

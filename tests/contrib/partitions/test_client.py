@@ -13,10 +13,10 @@ from redis.exceptions import NoPermissionError
 
 from aioqless import AioqlessError, Client, Job, Key, Limit, NewJob, chain, group, job
 from aioqless.cli import acl_roles
-from aioqless.client import CommandConnection
 from aioqless.client.new_job import encode_job
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
+from tests.conftest import existing_job
 from tests.contrib.partitions.conftest import pop
 
 
@@ -31,23 +31,6 @@ async def test_put_jobs_are_spread_and_found_by_jid(partitioned: PartitionedClie
     lengths = [await each.queue("default").length() for each in partitioned.partitions]
     assert sum(lengths) == 200 == await partitioned.queue("default").length()
     assert min(lengths) > 20
-
-
-async def test_jobs_put_at_the_same_time_share_calls_and_are_spread(
-    partitioned: PartitionedClient,
-) -> None:
-    calls = await _count_script_calls(partitioned)
-    await asyncio.gather(*(partitioned.put("Greet", {"n": n}) for n in range(2_000)))
-    assert await _count_script_calls(partitioned) - calls < 400
-    lengths = [await each.queue("default").length() for each in partitioned.partitions]
-    assert sum(lengths) == 2_000
-    assert min(lengths) > 400
-
-
-async def _count_script_calls(client: PartitionedClient) -> int:
-    stats = await client.redis.info("commandstats")
-    commands = "cmdstat_evalsha", "cmdstat_eval"
-    return sum(stats[each]["calls"] for each in commands if each in stats)
 
 
 async def test_few_jobs_put_at_the_same_time_are_spread(partitioned: PartitionedClient) -> None:
@@ -78,8 +61,7 @@ async def test_job_is_changed_in_its_own_partition_only(partitioned: Partitioned
     (popped,) = await pop(partitioned, "default")
     assert await popped.heartbeat() > 0
     await popped.retry(delay=60)
-    found = await home.jobs.get(jid)
-    assert found is not None
+    found = await existing_job(home, jid)
     assert found.state == "scheduled"
     assert await partitioned.jobs.cancel(jid, "unknown") == ["order-17"]
     with pytest.raises(NoSuchJob):
@@ -270,6 +252,20 @@ async def test_lists_finds_and_clears_name_a_partition(partitioned: PartitionedC
     assert (await queue.length(), await partitioned.check()) == (0, [])
 
 
+async def test_damage_in_any_partition_is_found_and_repaired(
+    partitioned: PartitionedClient,
+) -> None:
+    jid = await partitioned.put("Greet", queue="mail")
+    number = partitioned.partition_of(jid)
+    namespace = partitioned.partitions[number].namespace
+    assert await partitioned.redis.zrem(f"{namespace}:q:mail-work", jid) == 1
+    for resolve in (False, True):
+        (found,) = await partitioned.check(resolve=resolve)
+        assert (found.about["jid"], found.about["partition"]) == (jid, number)
+        assert found.fixed == resolve
+    assert await partitioned.check() == []
+
+
 async def test_paused_queue_gives_no_jobs(partitioned: PartitionedClient) -> None:
     queue = partitioned.queue("mail")
     await queue.put_many([NewJob("Greet") for _ in range(20)])
@@ -337,8 +333,7 @@ async def test_recurring_job_is_in_one_partition_with_its_instances(
     found = [job for each in partitioned.partitions async for job in each.recurring.all()]
     assert {each.jid for each in found} == {"{nightly}", "{hourly}"}
     for each in (recurring, hourly):
-        instance = await partitioned.jobs.get(await each.run_now())
-        assert instance is not None
+        instance = await existing_job(partitioned, await each.run_now())
         assert instance.spawned_from == each.jid
     nightly = await partitioned.recurring.get("nightly")
     assert nightly is not None
@@ -385,14 +380,6 @@ async def test_limit_of_a_queue_that_cannot_be_divided_is_refused(
     assert await partitioned.config.get(option) is None
 
 
-async def test_divided_limit_holds_for_the_queue_as_a_whole(
-    partitioned: PartitionedClient,
-) -> None:
-    await partitioned.config.set("mail-max-concurrency", 8)
-    await partitioned.queue("mail").put_many([NewJob("Greet") for _ in range(60)])
-    assert len(await pop(partitioned, "mail", 60)) == 8
-
-
 # The number of partitions
 
 
@@ -427,24 +414,6 @@ async def test_lost_record_is_written_again(
     await redis.delete(*keys[:3])
     async with PartitionedClient(redis_url, namespace=namespace, partitions=4):
         assert await redis.mget(keys) == [b"4"] * 4
-
-
-async def test_one_partition_has_the_keys_of_an_ordinary_client(
-    redis: Redis, redis_url: str, namespace: str
-) -> None:
-    async with PartitionedClient(redis_url, namespace=namespace, partitions=1) as one:
-        await one.put("Greet", {"a": 1}, jid="x", tags=["t"], unique=Key("u"))
-        await one.recur("Greet", jid="nightly", every=60)
-        await one.config.set("mail-max-concurrency", 3)
-    async with Client(redis_url, namespace=f"{namespace}-b") as plain:
-        await plain.put("Greet", {"a": 1}, jid="x", tags=["t"], unique=Key("u"))
-        await plain.recur("Greet", jid="nightly", every=60)
-        await plain.config.set("mail-max-concurrency", 3)
-    ours = {key.decode().partition(":")[2] async for key in redis.scan_iter(f"{namespace}:*")}
-    theirs = {key.decode().partition(":")[2] async for key in redis.scan_iter(f"{namespace}-b:*")}
-    assert {key for key in ours if "request" not in key} == {
-        key for key in theirs if "request" not in key
-    }
 
 
 def test_number_comes_from_the_environment(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,19 +471,6 @@ async def test_state_of_the_archive_is_that_of_all_streams(
         await popped.complete()
     state = await partitioned.archive.state()
     assert (state.on, state.length, state.reader) == (True, 20, None)
-
-
-async def test_commands_go_over_a_wrapped_connection(partitioned: PartitionedClient) -> None:
-    wrapped: list[CommandConnection] = []
-
-    def wrap(connection: CommandConnection) -> CommandConnection:
-        wrapped.append(connection)
-        return connection
-
-    jid = await partitioned.put("Greet")
-    view = partitioned.with_connection(wrap)
-    assert await view.jobs.get(jid) is not None
-    assert len(wrapped) == 4
 
 
 async def test_handler_puts_with_the_partitioned_client(partitioned: PartitionedClient) -> None:

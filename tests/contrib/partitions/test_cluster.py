@@ -20,7 +20,6 @@ from aioqless import Job, NewJob, Settings, job
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.client.events.stream import Stream
 from aioqless.client.events.types import AnyEvent, Missed, Put
-from aioqless.client.job.state import Emitted
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.contrib.partitions.routing import generate_jid_in, partition_of
@@ -61,29 +60,6 @@ def connections(node: Server, name: str) -> Counter[str]:
     lines = node.ask("CLIENT", "LIST").decode().splitlines()
     names = [dict(each.split("=", 1) for each in line.split())["name"] for line in lines]
     return Counter(each for each in names if each.startswith(name))
-
-
-@pytest.mark.long
-async def test_output_and_steps_are_read_from_the_partition_of_their_job(
-    cluster: Cluster, namespace: str
-) -> None:
-    async def plan() -> int:
-        return 1
-
-    @job(klass="Speak", queue="mail")
-    async def speak(job: Job[Any]) -> None:
-        job.emit(await job.step("plan", plan))
-        raise ValueError
-
-    async with PartitionedClient(cluster.url, namespace=namespace, partitions=8) as client:
-        jids = await client.put_many([NewJob(speak) for _ in range(32)], queue="mail")
-        settings = Settings(queues=("mail",), burst=True)
-        async with asyncio.timeout(60):
-            await PartitionedWorker(client, speak, settings=settings).run()
-        for jid in jids:
-            output = [each async for each in client.jobs.output(jid, follow=False)]
-            assert [each.value for each in output if isinstance(each, Emitted)] == [1]
-            assert [step.name for step in await client.jobs.steps(jid)] == ["plan"]
 
 
 async def test_signals_reach_jobs_of_all_partitions(cluster: Cluster, namespace: str) -> None:

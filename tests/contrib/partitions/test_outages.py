@@ -10,7 +10,6 @@ from aioqless.contrib.partitions.nodes import NamespaceConnection, NodeConnectio
 from aioqless.contrib.partitions.outages import NodeOutages, PartitionOutage
 from aioqless.redis.address import Address
 from aioqless.redis.error_replies import SlotMigrating
-from aioqless.runtime.log import bound
 from aioqless.worker import ReconnectDelays
 from tests.worker.conftest import Lines
 
@@ -33,26 +32,6 @@ def make_partitions() -> list[tuple[PartitionOutage, NamespaceConnection]]:
 
 def lose(outage: PartitionOutage) -> None:
     outage.record_failure(exceptions.ConnectionError("refused"), time.monotonic())
-
-
-async def test_outage_of_a_node_is_two_lines_with_its_address_and_number_of_partitions(
-    lines: Lines,
-) -> None:
-    (first, _), (second, _), (other, _) = make_partitions()
-    with bound(partition=0):
-        lose(first)
-        lose(second)
-    assert not first.reached and not second.reached and other.reached
-    (lost,) = lines.of("worker.redis_lost")
-    assert (lost["node"], lost["partitions"], lost["error"]) == ("10.0.0.1:7001", 2, "refused")
-    assert "partition" not in lost
-    with bound(partition=1):
-        second.record_success()
-        first.record_success()
-    assert first.reached and second.reached
-    (back,) = lines.of("worker.redis_reconnected")
-    assert (back["node"], back["partitions"]) == ("10.0.0.1:7001", 2)
-    assert "partition" not in back
 
 
 async def test_outage_ends_when_another_node_has_the_partitions(lines: Lines) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 import pytest
@@ -23,14 +22,6 @@ COUNTS = st.integers(1, MAX_PARTITIONS)
 NAMES = st.text(min_size=1, max_size=50)
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 6])
-def test_48_partitions_are_even_on_each_number_of_nodes(nodes: int) -> None:
-    bounds = [round(SLOTS * node / nodes) for node in range(nodes + 1)]
-    slots = [slot_of(name) for name in name_partitions("billing", 48)]
-    for first, end in itertools.pairwise(bounds):
-        assert sum(first <= slot < end for slot in slots) == 48 / nodes
-
-
 @pytest.mark.parametrize("count", [2, 3, 7, 48, 100, 1024])
 def test_partitions_have_slots_in_order_one_in_each_equal_part(count: int) -> None:
     slots = [slot_of(name) for name in name_partitions("billing", count)]
@@ -41,9 +32,10 @@ def test_all_numbers_of_partitions_share_the_first_namespace() -> None:
     assert len({name_partitions("billing", count)[0] for count in (2, 3, 48, 1024)}) == 1
 
 
-def test_one_partition_has_the_namespace_as_it_is() -> None:
+def test_one_partition_has_the_namespace_and_jids_as_they_are() -> None:
     assert name_partitions("billing", 1) == ("billing",)
     assert name_partitions("{billing}", 1) == ("{billing}",)
+    assert recurring_jid("nightly", 1) == "nightly"
 
 
 def test_namespace_in_braces_has_the_same_partitions() -> None:

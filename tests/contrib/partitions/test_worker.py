@@ -17,10 +17,14 @@ from aioqless import Job, NewJob, Settings, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.contrib.partitions.routing import generate_jid_in
 from aioqless.errors import NameTaken
-from tests.conftest import Until
+from tests.conftest import Until, existing_job
 from tests.worker.conftest import Lines
 
 QUIET = Settings(queues=("mail",), poll=90)
+
+
+@job(klass="Greet")
+async def greet(job: Job[Any]) -> None: ...
 
 
 @pytest.fixture(
@@ -187,9 +191,6 @@ async def test_recurring_job_of_a_handler_is_put_once_per_tick(
 
 
 async def test_worker_of_some_partitions_leaves_the_others(client: PartitionedClient) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     for partition in range(client.count):
         await client.put(greet, queue="mail", jid=jid_in(client, partition))
     settings = Settings(queues=("mail",), burst=True)
@@ -201,9 +202,6 @@ async def test_worker_of_some_partitions_leaves_the_others(client: PartitionedCl
 async def test_stable_name_is_taken_in_all_partitions(
     client: PartitionedClient, until: Until
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     async with PartitionedWorker(client, greet, settings=QUIET, name="ann") as worker:
         await until(lambda: worker.idle)
         with pytest.raises(NameTaken):
@@ -216,9 +214,6 @@ async def test_stable_name_is_taken_in_all_partitions(
 async def test_jobs_of_a_former_process_are_recovered_in_each_partition(
     partitioned: PartitionedClient, until: Until, lines: Lines
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     former = json.dumps({"id": "former", "host": "elsewhere", "pid": 1})
     for number, partition in enumerate(partitioned.partitions):
         await partitioned.put(greet, queue="mail", jid=jid_in(partitioned, number))
@@ -232,9 +227,6 @@ async def test_jobs_of_a_former_process_are_recovered_in_each_partition(
 async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
     partitioned: PartitionedClient, until: Until, lines: Lines
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
         await until(lambda: worker.idle)
         worker.pause()
@@ -250,9 +242,6 @@ async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
 async def test_partitions_that_do_not_exist_are_refused(
     partitioned: PartitionedClient, only: list[int]
 ) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
     with pytest.raises(ValueError, match="only"):
         PartitionedWorker(partitioned, greet, only=only)
 
@@ -272,38 +261,6 @@ async def test_command_line_runs_a_worker_of_partitions(
         _, log = await process.communicate()
     assert process.returncode == 0, log.decode()
     assert await partitioned.queue("none").length() == 0, time.monotonic() - began
-
-
-async def test_schedules_of_all_partitions_that_stand_still_are_found_and_moved(
-    client: PartitionedClient, lines: Lines
-) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
-    async def make_late(round_: int) -> set[str]:
-        """Put schedules whose next run is in a day; return their jids."""
-        late = await client.internals.store.now() + 86_400
-        jids = set()
-        for n in range(6):
-            cron = await client.recur(greet, jid=f"c{round_}-{n}", cron="* * * * *", queue="mail")
-            await client.internals.store.recur_update(jid=cron.jid, pairs=["next", str(late)])
-            each = await client.queue("mail").recur(greet, jid=f"i{round_}-{n}", every=60)
-            for partition in client.partitions:
-                key = f"{partition.namespace}:q:mail-recur"
-                await client.redis.zadd(key, {each.jid: late}, xx=True)
-            jids |= {cron.jid, each.jid}
-        return jids
-
-    jids = await make_late(1)
-    await run_all(client, greet)
-    assert {line["recurring"] for line in lines.of("recurring.rescheduled")} == jids
-    assert await client.check() == []
-    jids = await make_late(2)
-    for resolve in (False, True):
-        found = await client.check(resolve=resolve)
-        assert {str(each.about["jid"]) for each in found} == jids
-        assert {(each.problem, each.fixed) for each in found} == {("recurring-late", resolve)}
-    assert await client.check() == []
 
 
 @pytest.mark.parametrize("jid", [None, "order-7", "{customer-7}-a", "order-7-failure-1"])
@@ -337,7 +294,6 @@ async def test_jid_with_a_single_brace_can_call_no_jobs(client: PartitionedClien
 
     put = await client.put(outer.data().with_options(jid="a}b"))
     await run_all(client, outer)
-    ended = await client.jobs.get(put)
-    assert ended is not None
+    ended = await existing_job(client, put)
     if client.count > 1:
         assert ended.failure is not None and "single brace" in ended.failure.message

@@ -151,6 +151,16 @@ SERIES: dict[str, list[dict[str, str]]] = {
 }
 
 
+def check_rules(folder: Path, tests: list[dict[str, Any]]) -> None:
+    """Let promtool run tests of the alert rules."""
+    file = folder / "tests.yml"
+    file.write_text(json.dumps({"rule_files": [str(FILES / "alerts.yml")], "tests": tests}))
+    ended = subprocess.run(
+        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 @needs("promtool")
 def test_each_alert_fires_when_its_series_say_so(tmp_path: Path) -> None:
     rules: list[dict[str, Any]] = msgspec.yaml.decode((FILES / "alerts.yml").read_text("utf-8"))[
@@ -172,12 +182,7 @@ def test_each_alert_fires_when_its_series_say_so(tmp_path: Path) -> None:
         }
         for alert, series in SERIES.items()
     ]
-    file = tmp_path / "tests.yml"
-    file.write_text(json.dumps({"rule_files": [str(FILES / "alerts.yml")], "tests": tests}))
-    ended = subprocess.run(
-        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    check_rules(tmp_path, tests)
 
 
 @needs("promtool")
@@ -200,9 +205,4 @@ def test_no_alert_asks_for_a_worker_where_a_limit_or_a_pause_holds_jobs(
             {"expr": f'ALERTS{{alertname=~"{wrong}"}}', "eval_time": "75m", "exp_samples": []}
         ],
     }
-    file = tmp_path / "tests.yml"
-    file.write_text(json.dumps({"rule_files": [str(FILES / "alerts.yml")], "tests": [test]}))
-    ended = subprocess.run(
-        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    check_rules(tmp_path, [test])
