@@ -208,14 +208,6 @@ async def test_config_shows_sets_and_unsets_options(client: Client, cli: Aioqles
     assert (await cli("config", "--unset")).code == 2
 
 
-async def test_pause_takes_several_queues(client: Client, cli: Aioqless) -> None:
-    await client.queue("mail").put("Greet")
-    await client.queue("post").put("Greet")
-    assert (await cli("pause", "mail", "post")).out == "mail paused\npost paused\n"
-    assert (await client.queue("mail").counts()).paused
-    assert (await cli("resume", "mail")).out == "mail resumed\n"
-
-
 async def test_workers_shows_the_jobs_of_one(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.queue("mail").pop(worker="ann")
@@ -239,18 +231,6 @@ async def test_workers_shows_the_jobs_of_one(client: Client, cli: Aioqless) -> N
     assert (doing["jid"], doing["klass"], doing["queue"]) == ("a", "Greet", "mail") and doing[
         "expires"
     ] > time.time()
-
-
-async def test_check_counts_problems_by_kind(client: Client, cli: Aioqless) -> None:
-    for jid in "abc":
-        await client.queue("mail").put("Greet", jid=jid)
-        await client.redis.zrem(f"{client.namespace}:q:mail-work", jid)
-    found = await cli("check")
-    assert (found.code, found.out.splitlines()[1].split()[:3]) == (1, ["nowhere", "3", "0"])
-    assert (
-        found.err
-        == "3 problems, 0 fixed\naioqless check --resolve fixes them without losing a job\n"
-    )
 
 
 async def test_check_warns_of_an_unread_archive(client: Client, cli: Aioqless) -> None:
@@ -292,11 +272,6 @@ async def test_redis_shows_and_stops_the_private_server(cli: Aioqless, tmp_path:
     assert shown["running"] and shown["url"].startswith("unix://")
     assert (await cli("redis", "--stop", "--force", *home, in_namespace=False)).out == "stopped\n"
     assert (await cli("redis", "--stop", *home, in_namespace=False)).out == "it wasn't running\n"
-
-
-async def test_misspelled_command_gets_a_suggestion(cli: Aioqless) -> None:
-    ended = await cli("quees", in_namespace=False)
-    assert ended.code == 2 and "queues" in ended.err and "Traceback" not in ended.err
 
 
 OFFERED = {
@@ -375,22 +350,6 @@ def test_completion_script_of_each_shell_is_valid(shell: str, environment: dict[
     assert "_AIOQLESS_COMPLETE" in script and "aioqless" in script
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-
-
-def test_command_with_a_module_of_its_name_imports_no_other(environment: dict[str, str]) -> None:
-    code = (
-        "import sys; from aioqless.cli.main import load_command; load_command('worker'); "
-        "print(*sys.modules)"
-    )
-    out = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    ).stdout
-    assert not {
-        "aioqless.cli.commands.top",
-        "aioqless.contrib.top",
-        "aioqless.cli.commands.jobs",
-        "aioqless.cli.commands.stats",
-    } & set(out.split())
 
 
 def test_long_operations_show_progress(

@@ -19,6 +19,7 @@ from aioqless.worker import runner
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
+from tests.worker.states import is_alive, is_gone
 
 Began: TypeAlias = Callable[..., Awaitable[int]]
 
@@ -36,25 +37,9 @@ async def failure_of(client: Client, jid: str) -> tuple[str, str]:
     return job.failure.group, job.failure.traceback
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def files_of(folder: Path, jid: str) -> list[Path]:
     """Return the files that the runs of a job wrote when they started, the oldest first."""
     return sorted(folder.glob(f"{jid}-began-*"))
-
-
-def is_gone(pid: int) -> bool:
-    """Return whether a process has ended, even if it is a zombie."""
-    return (
-        not is_alive(pid)
-        or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    )
 
 
 @pytest.fixture
