@@ -408,6 +408,10 @@ async def test_statistics_of_a_day_are_counted(client: Client) -> None:
     assert (await queue.stats(time.time() - 86400)).run.count == 0
 
 
+async def test_repr_of_a_queue_has_its_name(client: Client) -> None:
+    assert repr(client.queue("mail")) == "<Queue 'mail'>" and client.queue("mail").name == "mail"
+
+
 # Clear
 
 
