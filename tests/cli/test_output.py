@@ -208,6 +208,14 @@ async def test_config_shows_sets_and_unsets_options(client: Client, cli: Aioqles
     assert (await cli("config", "--unset")).code == 2
 
 
+async def test_pause_takes_several_queues(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put("Greet")
+    await client.queue("post").put("Greet")
+    assert (await cli("pause", "mail", "post")).out == "mail paused\npost paused\n"
+    assert (await client.queue("mail").counts()).paused
+    assert (await cli("resume", "mail")).out == "mail resumed\n"
+
+
 async def test_workers_shows_the_jobs_of_one(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.queue("mail").pop(worker="ann")
@@ -231,6 +239,18 @@ async def test_workers_shows_the_jobs_of_one(client: Client, cli: Aioqless) -> N
     assert (doing["jid"], doing["klass"], doing["queue"]) == ("a", "Greet", "mail") and doing[
         "expires"
     ] > time.time()
+
+
+async def test_check_counts_problems_by_kind(client: Client, cli: Aioqless) -> None:
+    for jid in "abc":
+        await client.queue("mail").put("Greet", jid=jid)
+        await client.redis.zrem(f"{client.namespace}:q:mail-work", jid)
+    found = await cli("check")
+    assert (found.code, found.out.splitlines()[1].split()[:3]) == (1, ["nowhere", "3", "0"])
+    assert (
+        found.err
+        == "3 problems, 0 fixed\naioqless check --resolve fixes them without losing a job\n"
+    )
 
 
 async def test_check_warns_of_an_unread_archive(client: Client, cli: Aioqless) -> None:
