@@ -35,7 +35,7 @@ PATIENCE = 60.0
 MOST_TO_END = 40.0  # seconds for children of a killed supervisor, which end by themselves
 
 JOBS = """
-import asyncio, gc, multiprocessing, os, signal, structlog, threading, time, aioqless
+import asyncio, multiprocessing, os, signal, structlog, threading, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -88,11 +88,6 @@ def _pooled(job):
 
 pool = aioqless.job(klass="Pool")(_pooled)
 pool_apart = aioqless.job(klass="PoolApart", executor="process")(_pooled)
-
-@aioqless.job(klass="Collect")
-async def collect(job):
-    gc.collect()
-    job.data = {"left alone": gc.get_freeze_count(), "walked through": len(gc.get_objects())}
 
 @aioqless.job(klass="Fork")
 async def fork(job):

@@ -356,20 +356,6 @@ def test_unwritable_output_is_an_error_with_a_reason(
     )
 
 
-def test_garbage_of_a_command_is_collected_but_imports_are_left_alone() -> None:
-    program = """if True:
-        import gc
-        from aioqless.__main__ import main
-        try:
-            main()
-        finally:
-            print(gc.isenabled(), gc.get_freeze_count() > len(gc.get_objects()))
-    """
-    command = [sys.executable, "-c", program, "lua", "get"]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    assert ended.stdout.endswith("\nTrue True\n")
-
-
 async def test_invalid_namespace_is_refused(cli: Aioqless) -> None:
     ended = await cli("queues", "--namespace", "a:b", in_namespace=False)
     assert ended.code == 2 and ended.err.startswith(

@@ -75,8 +75,3 @@ async def test_stats_by_klass_take_a_queue_or_a_klass(client: Client, cli: Aioql
         assert wrong.code == 1 and "it is no klass; did you mean Greet?" in wrong.err
         wrong = await cli("stats", option, "--date", "2030-01-31")
         assert wrong.code == 2 and "give --hours instead" in wrong.err
-
-
-async def test_mark_adds_a_mark(client: Client, cli: Aioqless) -> None:
-    await client.metrics.mark("database moved")
-    assert [mark.text for mark in await client.metrics.marks()] == ["database moved"]

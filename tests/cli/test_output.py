@@ -294,11 +294,6 @@ async def test_redis_shows_and_stops_the_private_server(cli: Aioqless, tmp_path:
     assert (await cli("redis", "--stop", *home, in_namespace=False)).out == "it wasn't running\n"
 
 
-async def test_misspelled_command_gets_a_suggestion(cli: Aioqless) -> None:
-    ended = await cli("quees", in_namespace=False)
-    assert ended.code == 2 and "queues" in ended.err and "Traceback" not in ended.err
-
-
 OFFERED = {
     "que": ["queues"],
     "pause m": ["mail"],
@@ -375,22 +370,6 @@ def test_completion_script_of_each_shell_is_valid(shell: str, environment: dict[
     assert "_AIOQLESS_COMPLETE" in script and "aioqless" in script
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-
-
-def test_command_with_a_module_of_its_name_imports_no_other(environment: dict[str, str]) -> None:
-    code = (
-        "import sys; from aioqless.cli.main import load_command; load_command('worker'); "
-        "print(*sys.modules)"
-    )
-    out = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    ).stdout
-    assert not {
-        "aioqless.cli.commands.top",
-        "aioqless.contrib.top",
-        "aioqless.cli.commands.jobs",
-        "aioqless.cli.commands.stats",
-    } & set(out.split())
 
 
 def test_long_operations_show_progress(

@@ -13,8 +13,7 @@ from tests.cli.conftest import PATIENCE, Start
 from tests.cli.test_supervisor import pid_of
 from tests.conftest import Until
 from tests.server import OwnServer
-from tests.worker.states import state_of
-from tests.worker.test_executors import is_gone
+from tests.worker.states import is_alive, is_gone, state_of
 
 SHORT = ("--shutdown-timeout", "0.5", "--kill-after", "0.1")
 
@@ -70,7 +69,7 @@ async def test_processes_of_a_killed_supervisor_end_in_time(
         await until(lambda: worker.logged("job.started"))
         pid = pid_of(worker, 1)
         worker.process.kill()
-        await until(lambda: not _exists(pid), PATIENCE)
+        await until(lambda: not is_alive(pid), PATIENCE)
 
 
 @pytest.mark.long
@@ -107,11 +106,3 @@ async def test_stopped_process_of_a_job_ends_with_its_killed_worker(
         os.kill(told["process"], signal.SIGSTOP)
         worker.process.kill()
         await until(lambda: is_gone(told["process"]))
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,7 @@ from tests.cli.conftest import PATIENCE, Aioqless, Start
 from tests.conftest import Until
 from tests.unit import core_only
 from tests.worker.conftest import BUSY
-from tests.worker.states import state_of
-from tests.worker.test_executors import is_gone
+from tests.worker.states import is_alive, is_gone, state_of
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -93,14 +91,6 @@ async def test_worker_runs_jobs_where_only_the_core_is_installed(
     assert (ended.returncode, await state_of(client, "a")) == (0, "complete"), ended.stderr
 
 
-async def test_full_garbage_collection_visits_few_objects(client: Client, start: Start) -> None:
-    await client.queue("mail").put("Collect", {}, jid="a")
-    async with start("--burst") as worker:
-        assert await worker.ended() == 0
-    job = await client.jobs.get("a")
-    assert job and job.data["left alone"] > 10 * job.data["walked through"]
-
-
 async def test_killed_worker_leaves_no_child_process(
     client: Client, start: Start, until: Until
 ) -> None:
@@ -119,7 +109,7 @@ async def test_killed_worker_leaves_no_child_process(
         worker.process.kill()
         await worker.ended()
         for line in told:
-            await until(lambda: not _is_alive(line["process"]))  # noqa: B023
+            await until(lambda: not is_alive(line["process"]))  # noqa: B023
 
 
 async def test_ctrl_c_is_handled_by_the_worker_not_by_its_processes(
@@ -133,30 +123,7 @@ async def test_ctrl_c_is_handled_by_the_worker_not_by_its_processes(
         worker.process.send_signal(signal.SIGINT)
         assert await worker.ended() == 0
     back = await client.jobs.get("a")
-    assert back and (back.state, back.remaining) == ("waiting", 5) and not _is_alive(process)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-@pytest.mark.parametrize("klass", ["Stay", "Block"])
-async def test_second_signal_ends_the_worker_at_once(
-    client: Client, start: Start, until: Until, klass: str
-) -> None:
-    await client.queue("mail").put(klass, jid="a")
-    async with start() as worker:
-        await until(lambda: worker.logged("job.started"))
-        worker.process.terminate()
-        await until(lambda: worker.logged("worker.shutdown_started"))
-        began = time.monotonic()
-        worker.process.terminate()
-        assert await worker.ended() == 128 + signal.SIGTERM
-    assert time.monotonic() - began < 20 and await state_of(client, "a") == "running"
+    assert back and (back.state, back.remaining) == ("waiting", 5) and not is_alive(process)
 
 
 async def test_worker_has_the_given_name_and_queues(

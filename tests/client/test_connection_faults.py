@@ -76,22 +76,6 @@ async def test_connection_error_names_the_address_without_the_password(
     assert "secret" not in str(told.value)
 
 
-async def test_script_flushes_during_many_calls_are_transparent(
-    client: Client,
-) -> None:
-    async def flush() -> None:
-        for _ in range(20):
-            await client.redis.script_flush()
-
-    jids, _ = await asyncio.gather(
-        asyncio.gather(*(client.queue(f"q{n % 7}").put("Greet") for n in range(100))), flush()
-    )
-    assert (
-        len(set(jids)) == 100
-        and sum([await client.queue(f"q{n}").length() for n in range(7)]) == 100
-    )
-
-
 async def test_client_is_usable_after_a_call_was_canceled_at_any_moment(
     client: Client, proxied_client: Client, proxy: Proxy
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, chain, group, in_queue, job
-from aioqless.testing import perform, run_jobs
+from aioqless.testing import run_jobs
 
 
 @job(klass="Greet", queue="mail", priority=-3, tags=["welcome"], retries=2)
@@ -36,22 +36,11 @@ async def test_put_without_options_has_those_of_the_handler(client: Client, new:
     assert await fields(client, await client.put(new)) == ("mail", -3, ["welcome"], 2)
 
 
-async def test_handler_and_klass_are_put_without_naming_a_queue(client: Client) -> None:
-    jids = [await client.put(greet, {"name": "Ada"}), await client.put("Greet", {"name": "Ada"})]
-    assert [(await fields(client, jid))[0] for jid in jids] == ["mail", "default"]
-    assert (await fields(client, await client.put(plain.data())))[0] == "default"
-
-
 async def test_options_of_put_override_the_defaults_of_the_handler(client: Client) -> None:
     jid = await client.put(
         greet.data(name="Ada"), queue="urgent", priority=1, tags=["x"], retries=0
     )
     assert await fields(client, jid) == ("urgent", 1, ["x"], 0)
-
-
-async def test_queue_that_is_put_into_overrides_the_default_of_the_handler(client: Client) -> None:
-    jid = await client.queue("urgent").put(greet.data(name="Ada"))
-    assert await fields(client, jid) == ("urgent", -3, ["welcome"], 2)
 
 
 async def test_jobs_put_together_come_into_their_own_queues_in_order(client: Client) -> None:
@@ -147,15 +136,6 @@ async def test_job_puts_on_the_client_of_its_worker(client: Client, redis_url: s
         await client.put(outer)
         await run_jobs(client, outer, plain)
     assert (await client.queue("default").stats()).run.count == 2
-
-
-async def test_handler_that_is_performed_alone_puts_on_the_open_client(client: Client) -> None:
-    @job
-    async def outer(job: Job) -> None:
-        await plain.put(n=7)
-
-    assert (await perform(outer.data())).error is None
-    assert await client.queue("default").length() == 1
 
 
 def test_clients_of_other_event_loops_are_not_used(redis_url: str) -> None:

@@ -108,20 +108,6 @@ async def test_failed_members_are_listed_and_retried(client: Client) -> None:
     assert status.then_jid == "n-then-1"
 
 
-async def test_retry_failed_returns_how_many(client: Client, until: Until) -> None:
-    numbers = client.job_set("n")
-    await numbers.put_many(double.data(number=-1) for _ in range(150))
-    async with Worker(client, [double]):
-        await until(lambda: _failed(client, 150))
-    assert await numbers.retry_failed() == 150
-    assert (await numbers.status()).open == 150
-    assert await client.jobs.failed_counts() == {}
-
-
-async def _failed(client: Client, count: int) -> bool:
-    return (await client.job_set("n").status()).failed == count
-
-
 async def test_cancel_stops_running_members(client: Client, until: Until) -> None:
     started, stopped = asyncio.Event(), asyncio.Event()
 
@@ -175,16 +161,6 @@ async def test_refused_member_is_named(client: Client) -> None:
     jobs = [double.data(number=1), double.data(number=2).with_options(jid="x")]
     with pytest.raises(PutManyError):
         await client.job_set("b").put_many(jobs)
-
-
-async def test_members_may_depend_on_each_other(client: Client) -> None:
-    numbers = client.job_set("n")
-    jobs = [double.data(number=0).with_options(jid="m0")]
-    for number in range(1, 120):
-        job = double.data(number=number)
-        jobs.append(job.with_options(jid=f"m{number}", depends=[f"m{number - 1}"]))
-    assert await numbers.put_many(jobs) == 120
-    assert (await numbers.status()).open == 120
 
 
 async def test_workflow_is_followed_retried_and_canceled_as_a_set(client: Client) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from aioqless import (
     Client,
-    InvalidData,
     Job,
     JobRecord,
     JobState,
@@ -286,26 +285,6 @@ async def test_invalid_jids_of_other_clients_can_be_looked_up(
         assert await client.jobs.get(jid) is None
         with pytest.raises(NoSuchJob):
             await client.jobs.unlock(jid)
-
-
-async def test_unserializable_changed_data_is_refused_and_the_job_is_unchanged(
-    client: Client,
-) -> None:
-    job = await running(client)
-    for value in (False, float("nan"), object()):
-        job.data = value
-        with pytest.raises(InvalidData):
-            await job.complete()
-    assert (await read(client)).state == "running"
-
-
-async def test_at_most_1000_jobs_can_be_canceled_in_one_call(client: Client) -> None:
-    jids = await client.queue("mail").put_many(NewJob("Greet") for _ in range(1000))
-    with pytest.raises(
-        InvalidArgument, match="has more than 1000 entries; call again for the others"
-    ):
-        await client.jobs.cancel(*jids, "one-more")
-    assert len(await client.jobs.cancel(*jids)) == 1000
 
 
 async def test_cancel_many_keeps_only_jobs_with_other_dependents(client: Client) -> None:

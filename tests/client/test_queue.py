@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -185,17 +184,6 @@ async def test_invalid_put_among_concurrent_puts_fails_alone(client: Client) -> 
     assert await mail.jids("waiting") == ["a", "c"]
 
 
-async def test_order_of_puts_is_kept_for_more_jobs_than_there_are_scores_for_now(
-    client: Client,
-) -> None:
-    mail = client.queue("mail")
-    jids = await mail.put_many(NewJob("Greet", priority=100) for _ in range(6000))
-    found: list[str] = []
-    while jobs := await mail.pop(1000):
-        found += [job.jid for job in jobs]
-    assert found == jids
-
-
 async def test_puts_into_more_queues_than_are_remembered_all_arrive(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,11 +217,6 @@ async def test_put_many_keeps_the_order_and_individual_options(client: Client) -
     assert [found.data["n"] for found in await client.jobs.multiget(*jids)] == list(range(330))
     assert await client.queue("mail").jids("scheduled") == [jids[3]]
     assert (await client.jobs.tagged_jids("t1"))[0] == 165
-
-
-async def test_put_many_takes_any_iterable_including_an_empty_one(client: Client) -> None:
-    assert await client.queue("mail").put_many([]) == []
-    assert len(await client.queue("mail").put_many(NewJob("Greet") for _ in range(3))) == 3
 
 
 async def test_put_many_spreads_jobs_without_a_time_of_their_own(
@@ -423,12 +406,6 @@ async def test_statistics_of_a_day_are_counted(client: Client) -> None:
     assert (stats.retries, stats.lost_locks, stats.explicit_retries) == (1, 0, 1)
     assert len(stats.run.histogram) == 148
     assert (await queue.stats(time.time() - 86400)).run.count == 0
-
-
-def test_new_job_is_immutable() -> None:
-    new = NewJob("Greet")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        new.klass = "Other"  # type: ignore[misc]
 
 
 async def test_repr_of_a_queue_has_its_name(client: Client) -> None:

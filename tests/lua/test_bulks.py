@@ -73,29 +73,12 @@ async def index(story: Story, key: str = "embed", queue: str = "mail") -> list[s
 # Gathering
 
 
-async def test_jobs_gather_as_scheduled_and_lock_nothing(story: Story) -> None:
-    await story.put("a", 0, **of())
-    await story.put("b", 1, **of())
-    job = await story.store.get(jid="a")
-    assert job["state"] == "scheduled"
-    assert await pop(story, 4.9) == []
-    assert await index(story) == ["a", "b"]
-
-
 async def test_keys_and_queues_gather_apart(story: Story) -> None:
     await story.put("a", 0, **of("x"))
     await story.put("b", 0, **of("y"))
     await story.put("c", 1, **of("x"))
     await story.put("d", 0, queue="other", **of("x"))
     assert sorted(await pop(story, 5, queues=("mail", "other"))) == [["a", "c"], ["b"], ["d"]]
-
-
-async def test_bulk_counts_as_one(story: Story) -> None:
-    for n, jid in enumerate("abc"):
-        await story.put(jid, n, **of())
-    for n in range(3):
-        await story.put(f"single{n}", 3 + n)
-    assert await pop(story, 6, count=2) == [["a", "b", "c"], ["single0"]]
 
 
 async def test_gathering_jobs_do_not_stand_in_the_way(story: Story) -> None:
@@ -192,14 +175,6 @@ async def test_repeated_pop_returns_the_same_bulks(story: Story) -> None:
 # Others
 
 
-async def test_caller_that_runs_jobs_singly_gets_them_one_by_one(story: Story) -> None:
-    for n, jid in enumerate("abc"):
-        await story.put(jid, n / 1000, **of())
-    assert await story.pop(1, count=5) == ["a"]
-    assert await story.pop(6, count=5) == ["b", "c"]
-    assert await index(story) == []
-
-
 async def test_queue_limit_counts_jobs(story: Story) -> None:
     for n, jid in enumerate("abc"):
         await story.put(jid, n / 1000, **of())
@@ -291,12 +266,6 @@ async def test_tenants_and_limits_and_bulks_together_leave_nothing(story: Story)
     assert not await story.redis.keys(f"{story.namespace}:x:bulk:*")
     assert not await story.redis.keys(f"{story.namespace}:x:tenant:*")
     assert not await story.redis.keys(f"{story.namespace}:x:held-back:*")
-
-
-async def test_clock_that_jumps_ahead_makes_all_due(story: Story) -> None:
-    await story.put("a", 0, **of())
-    await story.put("b", 1, **of())
-    assert await pop(story, 3600) == [["a", "b"]]
 
 
 async def test_clock_that_goes_back_delays_jobs_by_as_much(story: Story) -> None:

@@ -37,16 +37,6 @@ async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> st
 # Concurrency limits
 
 
-async def test_limited_key_runs_one_job_at_a_time_without_blocking_other_jobs(story: Story) -> None:
-    for jid in ("a", "b", "c"):
-        await story.put(jid, 0, **ONE)
-    await story.put("other", 1)
-    await story.put("else", 1, **limited(key="x"))
-    assert set(await story.pop(2, count=9)) == {"c", "other", "else"}
-    assert await story.pop(3, count=9) == []
-    assert (await story.state("a"), await story.state("b")) == ("scheduled", "scheduled")
-
-
 @pytest.mark.parametrize(
     "end",
     ["complete", "advance", "fail", "retry", "release", "cancel", "timeout", "put", "give back"],

@@ -126,12 +126,6 @@ async def test_put_that_is_not_debounced_is_left_out_while_a_job_has_the_key(sto
         assert await story.put("c", 42, **debounced(unique="l")) == "p"
 
 
-async def test_batch_is_debounced_in_its_order(story: Story) -> None:
-    batch: list[Any] = [{"jid": jid, "klass": "K", "data": f'"{jid}"', **PUT} for jid in "abc"]
-    assert await story.store.put_many(queue="mail", now=0, batch=batch) == ["a", "a", "a"]
-    assert (await story.get("a"))["data"] == '"c"'
-
-
 async def test_put_into_a_full_queue_is_accepted_if_it_adds_no_job(story: Story) -> None:
     await story.configure(mail_max_length=1)
     await story.put("a", 0, **PUT)

@@ -66,45 +66,9 @@ async def test_members_are_counted_by_what_became_of_them(story: Story) -> None:
     assert await status(story) == {"added": 4, "open": 1, "failed": 1, "canceled": 1}
 
 
-async def test_callbacks_are_put_once_when_the_last_member_ends(story: Story) -> None:
-    await add(story, 1, "a", "b", **CALLBACKS)
-    await finish(story, 2, "a")
-    await close(story, 3)
-    assert "then_jid" not in await status(story)
-    await finish(story, 4, "b")
-    assert await status(story) == {"added": 2, "then_jid": "i-then-1", "ended_jid": "i-ended-1"}
-    report = await story.get("i-then-1")
-    assert (report["klass"], report["data"], report["state"]) == (
-        "Report",
-        '{"number":42}',
-        "waiting",
-    )
-    await finish(story, 5, "i-then-1", "i-ended-1")
-    await close(story, 6)
-    assert await story.pop(7) == []
-
-
 async def test_empty_closed_set_has_ended(story: Story) -> None:
     await close(story, 1, **CALLBACKS)
     assert await status(story) == {"then_jid": "i-then-1", "ended_jid": "i-ended-1"}
-
-
-async def test_failed_member_that_is_retried_reopens_the_set(story: Story) -> None:
-    await add(story, 1, "a", **CALLBACKS)
-    await close(story, 1)
-    await story.pop(2)
-    await story.fail("a", 3)
-    assert await status(story) == {"added": 1, "failed": 1, "ended_jid": "i-ended-1"}
-    await finish(story, 4, "i-ended-1")
-    assert await act(story, "retry", 5) == 1
-    assert await status(story) == {"added": 1, "open": 1, "ended_jid": "i-ended-1"}
-    await finish(story, 6, "a")
-    assert await status(story) == {
-        "added": 1,
-        "then_jid": "i-then-1",
-        "ended_jid": "i-ended-1",
-    }
-    assert await story.pop(7) == ["i-then-1"]
 
 
 @pytest.mark.parametrize("how", ["revive group", "revive job", "unfail", "put", "requeue"])
@@ -217,17 +181,6 @@ async def test_other_callbacks_are_refused_later(story: Story) -> None:
 async def test_unknown_set_has_no_status(story: Story) -> None:
     with pytest.raises(NoSuchSet):
         await status(story)
-
-
-async def test_canceling_closes_the_set_and_cancels_running_members(story: Story) -> None:
-    await add(story, 1, "a", "b", "c", **CALLBACKS)
-    await finish(story, 2, "a")
-    await story.pop(3)
-    assert await cancel(story, 4) == 2
-    assert await status(story) == {"added": 3, "canceled": 2, "ended_jid": "i-ended-1"}
-    with pytest.raises(SetClosed):
-        await add(story, 5, "d")
-    assert await story.store.get(jid="b") is None
 
 
 async def test_clear_counts_as_canceled(story: Story) -> None:

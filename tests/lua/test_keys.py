@@ -114,13 +114,6 @@ async def test_fields_of_a_job_are_those_of_qless_and_two_of_ours(used: Story) -
         assert must <= fields, "without these a peer could not read the job"
 
 
-async def test_every_jid_in_a_queue_has_a_hash(used: Story) -> None:
-    all_keys = await used.all_keys()
-    for key, members in all_keys.items():
-        if re.fullmatch(r"q:.+-(work|scheduled|locks|depends)", key):
-            assert [jid for jid in members if f"j:{jid}" not in all_keys] == []
-
-
 async def test_namespaces_share_no_keys(story: Story) -> None:
     odd = Story(ScriptStore(story.store.connection, f"{{{story.namespace}'s \\ ns}}"), story.redis)
     await odd.running("a")
@@ -129,7 +122,3 @@ async def test_namespaces_share_no_keys(story: Story) -> None:
     assert {"j:a", "completed"} <= {
         key.decode().split(":", 1)[1] for key in await story.ask("KEYS", "{*")
     }
-
-
-def test_default_namespace_is_that_of_other_qless_clients(story: Story) -> None:
-    assert ScriptStore(story.store.connection).namespace == "ql"

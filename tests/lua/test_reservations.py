@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
-from aioqless.errors import LockLost
-from tests.lua.story import Story, score
+from tests.lua.story import Story
 
 
 async def ask(
@@ -25,38 +24,10 @@ async def reserve(story: Story, at: float, who: str = "ada", **more: Any) -> str
     return job and job["jid"]
 
 
-async def extend(
-    story: Story, jid: str, at: float, who: str = "ada", limit: float = 300, **more: Any
-) -> Any:
-    return await HumanTasksCommands(story.store).extend(
-        jid=jid, worker=who, limit=limit, now=at, **more
-    )
-
-
 async def skip(story: Story, jid: str, at: float, who: str = "ada", **more: Any) -> Any:
     return await HumanTasksCommands(story.store).skip(
         jid=jid, person=who.partition("@")[0], worker=who, now=at, **more
     )
-
-
-async def hand_over(
-    story: Story,
-    jid: str,
-    at: float,
-    who: str = "ada",
-    to: str = "bob",
-    limit: float = 60,
-    **more: Any,
-) -> Any:
-    return await HumanTasksCommands(story.store).hand_over(
-        jid=jid, worker=who, to=to, limit=limit, now=at, **more
-    )
-
-
-async def held(story: Story, who: str, at: float) -> Any:
-    return (await HumanTasksCommands(story.store).reservation(queue="mail", worker=who, now=at))[
-        "job"
-    ]
 
 
 async def is_sound(story: Story, at: float) -> bool:
@@ -98,43 +69,6 @@ async def test_lock_lost_by_another_client_after_a_reservation_uses_a_retry(
 # Skipping
 
 
-async def test_skipped_job_goes_to_the_end_and_not_back_to_the_same_person(
-    story: Story,
-) -> None:
-    for n, jid in enumerate("abc"):
-        await story.put(jid, n)
-    assert await reserve(story, 10) == "a"
-    assert await skip(story, "a", 20) == "waiting"
-    assert await story.scores("q:mail-work") == {
-        "b": score(0, 1),
-        "c": score(0, 2),
-        "a": score(0, 20),
-    }
-    assert (await story.job("a"))["remaining"] == "5"
-    order = []
-    while jid := await reserve(story, 30):  # type: ignore[assignment]
-        order.append(jid)
-        await story.complete(jid, 31, worker="ada")
-    assert order == ["b", "c"]
-    assert (await ask(story, 32))["skipped"] == 1
-    assert await reserve(story, 33, "bob") == "a"
-    assert [
-        event["worker"] for event in (await story.get("a"))["history"] if event["what"] == "skipped"
-    ] == ["ada"]
-    assert await is_sound(story, 34)
-
-
-async def test_skipped_job_can_be_requested_explicitly(story: Story) -> None:
-    await story.put("a", 0)
-    await reserve(story, 1, "ada@1")
-    await skip(story, "a", 2, "ada@1")
-    assert [await reserve(story, 3, who) for who in ("ada@1", "ada@2", "ada")] == [None, None, None]
-    assert await reserve(story, 3, "ada@2", again=1) == "a"
-    await story.release("a", 4, worker="ada@2")
-    # it was reserved again, so it is no longer skipped
-    assert await reserve(story, 5, "ada@1") == "a"
-
-
 async def test_latest_200_skips_are_remembered_for_a_week(story: Story) -> None:
     for n in range(205):
         await story.put(f"j{n:03}", n)
@@ -156,31 +90,3 @@ async def test_skipped_job_frees_its_concurrency_limit(story: Story) -> None:
     await skip(story, "a", 3)
     assert await reserve(story, 4, "bob") == "b"
     assert await is_sound(story, 5)
-
-
-# Handing over
-
-
-async def test_handed_over_job_is_offered_first_to_the_other_person(story: Story) -> None:
-    for n, jid in enumerate("ab"):
-        await story.put(jid, n)
-    await reserve(story, 10, "ada@1")
-    assert await hand_over(story, "a", 20, "ada@1", "bob", 60) == 80
-    assert await held(story, "ada@1", 21) is None
-    for call in (extend, skip, hand_over):
-        async with story.refused(LockLost, holder="bob"):
-            await call(story, "a", 21, "ada@1")
-    assert await reserve(story, 30, "bob@7", limit=100) == "a"
-    assert (await story.get("a"))["expires"] == 130
-    assert await reserve(story, 31, "bob@8") == "b"
-    assert [
-        event
-        for event in (await story.get("a"))["history"]
-        if event["what"] in ("popped", "handed-over")
-    ] == [
-        {"when": 10, "what": "popped", "worker": "ada@1"},
-        {"when": 20, "what": "handed-over", "worker": "ada@1", "to": "bob"},
-        {"when": 30, "what": "popped", "worker": "bob@7"},
-    ]
-    assert await story.complete("a", 40, worker="bob@7") == "complete"
-    assert await is_sound(story, 41)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import LockLost, NoSuchJob, ScriptError
+from aioqless.errors import LockLost, NoSuchJob
 from aioqless.store import Call, ScriptStore
 from aioqless.store.call import T
 from tests.lua.story import Story, score
@@ -48,18 +48,6 @@ async def test_job_runs_although_scripts_are_flushed_between_all_calls(
         (0, "put"), (1, "popped"), (3, "retried"), (4, "popped"), (5, "done"), (5, "put"),
         (6, "popped"), (7, "done"),
     ]  # fmt: skip
-
-
-async def test_refusal_after_reloading_the_script_is_raised(
-    flushing_store: Story,
-) -> None:
-    with pytest.raises(NoSuchJob) as caught:
-        await flushing_store.complete("a", 1)
-    assert caught.value.jid == "a"
-    await flushing_store.running("a")
-    with pytest.raises(LockLost) as lost:
-        await flushing_store.heartbeat("a", 2, worker="bob")
-    assert lost.value.holder == "ann"
 
 
 async def test_pipelined_calls_are_executed_once_each(story: Story) -> None:
@@ -106,10 +94,3 @@ async def test_only_missing_scripts_are_loaded(story: Story) -> None:
 
 async def _told(answer: Any) -> Any:
     return answer["jid"] if isinstance(answer, dict) else answer
-
-
-async def test_refusals_in_a_pipeline_are_returned_in_their_places(story: Story) -> None:
-    calls = [story.store.complete(jid=jid, worker="ann", queue="mail", now=1) for jid in "ab"]
-    for _ in range(2):
-        answers = await story.store.pipeline(calls)
-        assert [answer.jid for answer in answers if isinstance(answer, ScriptError)] == ["a", "b"]

@@ -5,7 +5,6 @@ import json
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.store.command_header import command_names
 from tests.lua.story import Story
 
 
@@ -191,15 +190,3 @@ async def test_queue_key_may_be_its_name_or_its_full_key(story: Story) -> None:
 async def test_routing_key_for_a_cluster_is_ignored(story: Story) -> None:
     await story.put("a", 0)
     assert json.loads(await story.by_hand("get", [story.namespace], "a"))["jid"] == "a"
-
-
-def test_every_specified_command_exists() -> None:
-    named = (
-        "cancel complete depends fail failed get heartbeat jobs peek pop priority put queues "
-        "retry stats tag track workers config recur"
-    )
-    later = (
-        "multiget unfail timeout requeue length pause unpause forget deregister log release "
-        "put_many pop_many complete_many heartbeat_many"
-    )
-    assert set(named.split()) | set(later.split()) <= set(command_names())

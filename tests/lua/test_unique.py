@@ -117,12 +117,6 @@ async def test_job_that_is_put_again_does_not_take_its_key_from_another(story: S
     assert await story.put("c", 5, **UNIQUE) == "b"
 
 
-async def test_retry_keeps_the_key(story: Story) -> None:
-    await story.running("a", **UNIQUE)
-    await story.retry("a", 2, delay=50)
-    assert await story.put("b", 3, **UNIQUE) == "a"
-
-
 async def test_unique_until_started_frees_the_key_during_a_run_and_not_during_a_retry_delay(
     story: Story,
 ) -> None:
@@ -167,12 +161,6 @@ async def test_moved_job_keeps_its_key_and_a_job_put_again_can_change_it(
     assert await story.put("b", 2, **UNIQUE) == "a"
     await story.put("a", 3, **terms(unique="other", until="done"))
     assert await story.put("b", 4, **UNIQUE) == "b"
-
-
-async def test_first_job_of_a_key_in_a_batch_is_put(story: Story) -> None:
-    batch: list[Any] = [{"jid": jid, "klass": "K", "data": "1", **UNIQUE} for jid in "abc"]
-    assert await story.store.put_many(queue="mail", now=0, batch=batch) == ["a", "a", "a"]
-    assert await story.counts(0) == {"waiting": 1}
 
 
 # What exists

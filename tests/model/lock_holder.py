@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.model import arguments
-from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
+from tests.model.arguments import Refusal, refuse_unless
 from tests.model.namespace import Hash, ascending
 from tests.model.pop import Pop
 
@@ -13,7 +13,7 @@ from tests.model.pop import Pop
 class LockHolder(Pop):
     """The commands heartbeat, step, complete, fail, retry, release, the operator's timeout."""
 
-    def _held(self, jid: str, worker: str, fence: Number | None) -> Hash:
+    def _held(self, jid: str, worker: str, fence: float | None) -> Hash:
         """Return the running job, if this worker's run still holds its lock."""
         job = self._running(jid)
         if not worker or job["worker"] != worker or fence not in (None, job.get("x-fence")):
@@ -26,7 +26,7 @@ class LockHolder(Pop):
             raise Refusal("BADSTATE", f"{jid} is {job['state']}")
         return job
 
-    def _held_in(self, queue: str, jid: str, worker: str, fence: Number | None) -> Hash:
+    def _held_in(self, queue: str, jid: str, worker: str, fence: float | None) -> Hash:
         job = self._held(jid, worker, fence)
         if job["queue"] != queue:
             raise Refusal("BADSTATE", f"{jid} runs in {job['queue']}")
@@ -44,28 +44,25 @@ class LockHolder(Pop):
         *,
         jid: str,
         worker: str,
-        now: Number,
+        now: float,
         data: str | None = None,
-        fence: Number | None = None,
+        fence: float | None = None,
     ) -> float:
-        time = arguments.time(now)
-        if data:
-            document("data", data)
         job = self._held(jid, worker, fence)
-        expires = time + self.heartbeat_interval(job["queue"])
+        expires = now + self.heartbeat_interval(job["queue"])
         job["expires"] = self.held_by(worker)[jid] = self.place(job["queue"], "locks")[jid] = (
             expires
         )
         job.pop("grace", None)
         if data:
             job["data"] = data
-        self.scores("workers")[worker] = time
+        self.scores("workers")[worker] = now
         return expires
 
     def complete(self, **given: Any) -> str:
         state = self._complete(**given)
         if state == "complete":
-            self._prune(arguments.time(given["now"]))
+            self._prune(given["now"])
         return state
 
     def _complete(
@@ -74,41 +71,37 @@ class LockHolder(Pop):
         jid: str,
         worker: str,
         queue: str,
-        now: Number,
+        now: float,
         data: str,
         next: str | None = None,
-        delay: Number | None = None,
+        delay: float | None = None,
         depends: str | None = None,
-        fence: Number | None = None,
+        fence: float | None = None,
         durable: str | None = None,
     ) -> str:
-        time, after = arguments.time(now), arguments.delay(delay)
-        if data:
-            document("data", data)
-        wanted = arguments.json_strings("depends", depends)
-        refuse_unless(jid not in wanted, "depends", depends)
-        if next is None:
-            refuse_unless(delay is None and depends is None, "next", next)
-        else:
-            created("next", next)
+        after = delay or 0
+        wanted = arguments.json_strings(depends)
+        refuse_unless(data != "false", "data", data)
+        alone = delay is None and depends is None
+        refuse_unless(next is not None or alone, "next", next)
         job = self._held_in(queue, jid, worker, fence)
 
-        self.append_history(jid, time, "done")
+        self.append_history(jid, now, "done")
         if data:
             job["data"] = data
         self._end_run(jid)
-        self.count_time("run", queue, time, time - job["time"])
-        job.update(time=time, worker="", failure={}, expires=0, remaining=job["retries"])
+        self.count_time("run", queue, now, now - job["time"])
+        job.update(time=now, worker="", failure={}, expires=0, remaining=job["retries"])
         self.publish_to_trackers("completed", jid)
         job.pop("scheduled", None)
         if next is not None:
-            return self._advance(jid, queue, next, time, after, wanted)
+            return self._advance(jid, queue, next, now, after, wanted)
         self.log_event("completed", jid=jid, queue=queue)
         if durable:
             self.delete_steps(jid)
         job.update(state="complete", queue="")
-        self.scores("completed")[jid] = time
-        self._release_dependents(jid, time)
+        self.scores("completed")[jid] = now
+        self._release_dependents(jid, now)
         return "complete"
 
     def _advance(
@@ -157,19 +150,14 @@ class LockHolder(Pop):
         worker: str,
         group: str,
         message: str,
-        now: Number,
+        now: float,
         data: str | None = None,
-        fence: Number | None = None,
+        fence: float | None = None,
     ) -> str:
         """Fail a job by its holder or an operator (worker '').
 
         An operator may only fail jobs that don't run.
         """
-        created("group", group)
-        present("message", message)
-        time = arguments.time(now)
-        if data:
-            document("data", data)
         job = self._held(jid, worker, fence) if worker else self._idle(jid)
         self.leave_worker(jid, job["worker"])
         self.leave(jid, job["queue"], "depends")
@@ -178,11 +166,11 @@ class LockHolder(Pop):
         job.pop("scheduled", None)
         if data:
             job["data"] = data
-        self.append_history(jid, time, "failed", {"worker": worker, "group": group})
-        self.file_as_failed(jid, group, message, time, worker)
+        self.append_history(jid, now, "failed", {"worker": worker, "group": group})
+        self.file_as_failed(jid, group, message, now, worker)
         self.log_event("failed", jid=jid, worker=worker, group=group, message=message)
         self.publish_to_trackers("failed", jid)
-        self.react_to_failure(jid, group, message, time)
+        self.react_to_failure(jid, group, message, now)
         return jid
 
     def _idle(self, jid: str) -> Hash:
@@ -199,15 +187,13 @@ class LockHolder(Pop):
         jid: str,
         queue: str,
         worker: str,
-        now: Number,
-        delay: Number | None = None,
+        now: float,
+        delay: float | None = None,
         group: str | None = None,
         message: str | None = None,
-        fence: Number | None = None,
+        fence: float | None = None,
     ) -> int:
-        time, after = arguments.time(now), arguments.delay(delay)
-        if group:
-            created("group", group)
+        after = delay or 0
         job = self._held_in(queue, jid, worker, fence)
         self._end_run(jid)
         job["remaining"] -= 1
@@ -217,24 +203,24 @@ class LockHolder(Pop):
                 f'Job exhausted retries in queue "{queue}"',
             )
             why = message if group and message else why
-            self.append_history(jid, time, "failed", {"group": into})
-            self.file_as_failed(jid, into, why, time, worker)
+            self.append_history(jid, now, "failed", {"group": into})
+            self.file_as_failed(jid, into, why, now, worker)
             self.publish_to_trackers("failed", jid)
             self.log_event("failed", jid=jid, worker=worker, group=into, message=why)
-            self.react_to_failure(jid, into, why, time)
+            self.react_to_failure(jid, into, why, now)
         else:
             given = {"group": group, "error": message and message.rstrip().rpartition("\n")[2]}
             known = {name: value for name, value in given.items() if value is not None}
-            self.append_history(jid, time, "retried", known)
-            job.update(worker="", expires=0, time=time)
-            counted = self.stats_of(queue, time)
+            self.append_history(jid, now, "retried", known)
+            job.update(worker="", expires=0, time=now)
+            counted = self.stats_of(queue, now)
             counted["x-retries"] = counted.get("x-retries", 0) + 1
-            self.file(jid, queue, time, after)
+            self.file(jid, queue, now, after)
             if group and message:
                 job["failure"] = {
                     "group": group,
                     "message": message,
-                    "when": math.floor(time),
+                    "when": math.floor(now),
                     "worker": worker,
                 }
         return int(job["remaining"])
@@ -244,20 +230,20 @@ class LockHolder(Pop):
         *,
         jid: str,
         worker: str,
-        now: Number,
-        delay: Number | None = None,
-        fence: Number | None = None,
+        now: float,
+        delay: float | None = None,
+        fence: float | None = None,
     ) -> str:
         """Release a job: it keeps its position and its retries."""
-        time, after = arguments.time(now), arguments.delay(delay)
+        after = delay or 0
         job = self._held(jid, worker, fence)
-        self.append_history(jid, time, "released", {"worker": worker})
+        self.append_history(jid, now, "released", {"worker": worker})
         self._end_run(jid)
-        job.update(worker="", expires=0, time=time)
+        job.update(worker="", expires=0, time=now)
         if after > 0:
-            self.file_as_scheduled(jid, job["queue"], time + after)
+            self.file_as_scheduled(jid, job["queue"], now + after)
         else:
-            job["time"] = job.get("x-put", time)
+            job["time"] = job.get("x-put", now)
             self.file_as_waiting(jid, job["queue"], job["time"])
         return str(job["state"])
 
@@ -266,17 +252,13 @@ class LockHolder(Pop):
         *,
         jid: str,
         worker: str,
-        now: Number,
+        now: float,
         kind: str,
         name: str,
         result: str,
-        fence: Number | None = None,
+        fence: float | None = None,
     ) -> None:
         """Store what a run has done, in the order in which names are first used."""
-        time = arguments.time(now)
-        created("name", name)
-        present("result", result)
-        refuse_unless(kind in ("step", "cursor"), "kind", kind)
         job = self._held(jid, worker, fence)
         if "x-steps" not in job:
             self.delete("x", "steps", jid)
@@ -287,21 +269,20 @@ class LockHolder(Pop):
             return
         number = int(former.split()[0]) if former else int(steps.get(".number", 0)) + 1
         attempt = max(1, int(job["retries"] - job["remaining"]) + 1)
-        entry = f"{number} {time:.3f} {attempt} {result}"
+        entry = f"{number} {now:.3f} {attempt} {result}"
         steps[f"{kind}:{name}"] = entry
         steps[".size"] = str(int(steps.get(".size", 0)) + len(entry) - len(former or ""))
         if not former:
             steps[".number"] = str(number)
-            self.append_history(jid, time, kind, {"name": name, "attempt": attempt})
+            self.append_history(jid, now, kind, {"name": name, "attempt": attempt})
 
-    def timeout(self, *, now: Number, jids: Sequence[str]) -> None:
+    def timeout(self, *, now: float, jids: Sequence[str]) -> None:
         """Take running jobs from their workers; they become the next in the queue."""
-        time = arguments.time(now)
-        for jid in arguments.words("jids", jids):
+        for jid in jids:
             self._running(jid)
         for jid in jids:
             job = self.job(jid)
-            self.append_history(jid, time, "timed-out")
+            self.append_history(jid, now, "timed-out")
             self.leave(jid, job["queue"], "locks")
             self.leave_worker(jid, job["worker"])
             self.place(job["queue"], "work")[jid] = math.inf

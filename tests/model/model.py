@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.model import arguments
-from tests.model.arguments import Number, Refusal, created, refuse_unless
+from tests.model.arguments import Refusal
 from tests.model.namespace import Hash
 from tests.model.people import People
 
@@ -81,27 +81,20 @@ class Model(People):
         *,
         queue: str,
         state: str,
-        offset: Number,
-        now: Number,
+        offset: int,
+        now: float,
         states: Sequence[str],
         group: str = "",
-        dry_run: Number = 0,
+        dry_run: int = 0,
     ) -> dict[str, Any]:
         """Cancel the jobs of a state with all their dependents, in one call."""
-        known = ("waiting", "scheduled", "depends", "failed")
-        refuse_unless(
-            state in states and set(states) <= set(known) and (state != "failed" or group != ""),
-            "states",
-            states,
-        )
-        first, dry = arguments.whole("offset", offset), arguments.whole("dry_run", dry_run) == 1
         listed = (
             self.items("f", group)[::-1]
             if state == "failed"
             else self.jobs(state=state, now=now, queue=queue, count=1000)
         )
         canceled, passed, kept = 0, 0, []
-        for jid in listed[first:]:
+        for jid in listed[offset:]:
             if not self.exists(jid):  # already canceled with an earlier job
                 continue
             together = self._with_dependents(jid)
@@ -113,8 +106,8 @@ class Model(People):
                 passed += 1
                 kept.append(jid)
             else:
-                canceled += 1 if dry else len(together)
-                for each in [] if dry else together:
+                canceled += 1 if dry_run else len(together)
+                for each in [] if dry_run else together:
                     self._cancel(each)
         return {"canceled": canceled, "kept": kept, "offset": None}
 
@@ -147,46 +140,40 @@ class Model(People):
                 answers.append(refusal.code)
         return answers
 
-    def put_many(self, *, queue: str, now: Number, batch: Sequence[Hash]) -> list[str]:
+    def put_many(self, *, queue: str, now: float, batch: Sequence[Hash]) -> list[str]:
         """Put each job a microsecond after the previous one, so that they are popped in order."""
-        created("queue", queue)
-        time = arguments.time(now)
         answers: list[str] = []
         for given in batch:
             nth = len([answer for answer in answers if answer not in arguments.REFUSALS])
             answers += self._each(
-                self.put, [{"delay": 0, **given}], {"queue": queue, "now": time + nth * 1e-6}
+                self.put, [{"delay": 0, **given}], {"queue": queue, "now": now + nth * 1e-6}
             )
         return answers
 
     def pop_many(
-        self, *, worker: str, count: Number, now: Number, order: str, batch: Sequence[Hash]
+        self, *, worker: str, count: int, now: float, order: str, batch: Sequence[Hash]
     ) -> list[str]:
         """Return the jids in the order of the queues.
 
         How a rotation divides the wanted jobs between queues is not specified.
         """
-        refuse_unless(order in ("ordered", "waiting"), "order", order)
-        created("worker", worker)
-        time = arguments.time(now)
-        wanted = arguments.whole("count", count)
         jids: list[str] = []
         for given in batch:
-            if most := min(given.get("limit", wanted), wanted - len(jids)):
+            if most := min(given.get("limit", count), count - len(jids)):
                 jids += self.pop_next(
-                    given["queue"], worker, most, time, prefers_waiting=order == "waiting"
+                    given["queue"], worker, most, now, prefers_waiting=order == "waiting"
                 )
         return jids
 
-    def complete_many(self, *, worker: str, now: Number, batch: Sequence[Hash]) -> list[str]:
+    def complete_many(self, *, worker: str, now: float, batch: Sequence[Hash]) -> list[str]:
         answers = self._each(
             self._complete,
             [{"data": "", **given} for given in batch],
             {"worker": worker, "now": now},
         )
         if "complete" in answers:
-            self._prune(arguments.time(now))
+            self._prune(now)
         return answers
 
-    def heartbeat_many(self, *, worker: str, now: Number, batch: Sequence[Hash]) -> list[Any]:
+    def heartbeat_many(self, *, worker: str, now: float, batch: Sequence[Hash]) -> list[Any]:
         return self._each(self.heartbeat, batch, {"worker": worker, "now": now})

@@ -10,7 +10,6 @@ Hash: TypeAlias = dict[str, Any]
 Place: TypeAlias = Literal["work", "scheduled", "locks", "depends", "recur"]
 
 DAY = 86400
-# the first second's bin of a histogram starts here
 # weight of a second in the score of waiting jobs: priority minus now / 10^10
 TICKS = 10_000_000_000
 DEFAULTS: dict[str, float | str] = {

@@ -1,10 +1,11 @@
 """Operations on jobs in any state, queues, workers and the configuration."""
 
+import json
 import math
 from collections.abc import Sequence
 
 from tests.model import arguments
-from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
+from tests.model.arguments import Refusal, refuse_unless
 from tests.model.lock_holder import LockHolder
 from tests.model.namespace import TICKS, Hash, option_stored
 
@@ -14,7 +15,6 @@ class Operating(LockHolder):
 
     def cancel(self, *, jids: Sequence[str]) -> list[str]:
         """Delete jobs, all or none; their dependents must be named too."""
-        refuse_unless(0 < len(jids) <= arguments.MOST_WORDS, "jids", jids)
         for jid in jids:
             if not self.dependents(jid) <= set(jids):
                 raise Refusal("HELD", jid)
@@ -44,66 +44,53 @@ class Operating(LockHolder):
         self.delete_job(jid)
 
     def _depending(self, jid: str) -> Hash:
-        job = self.job(present("jid", jid))
+        job = self.job(jid)
         if job["state"] != "depends":
             raise Refusal("BADSTATE", f"{jid} is {job['state']}")
         return job
 
-    def depends_on(self, *, jid: str, jids: Sequence[str], now: Number) -> int:
-        arguments.time(now)
-        wanted = arguments.words("jids", jids)
-        refuse_unless(jid not in wanted, "jids", jids)
+    def depends_on(self, *, jid: str, jids: Sequence[str], now: float) -> int:
+        refuse_unless(jid not in jids, "jids", jids)
         self._depending(jid)
-        self.link(jid, wanted)
+        self.link(jid, jids)
         return 1
 
-    def depends_off(self, *, jid: str, jids: Sequence[str], now: Number) -> int:
-        time = arguments.time(now)
-        dropped = arguments.words("jids", jids)
+    def depends_off(self, *, jid: str, jids: Sequence[str], now: float) -> int:
         self._depending(jid)
-        everything = list(dropped) == ["all"]
-        self.unlink(jid, self.dependencies(jid) if everything else dropped)
+        self.unlink(jid, self.dependencies(jid) if list(jids) == ["all"] else jids)
         if not self.dependencies(jid):
-            self._unblock(jid, time)
+            self._unblock(jid, now)
         return 1
 
-    def unfail(self, *, queue: str, group: str, now: Number, count: Number | None = None) -> int:
+    def unfail(self, *, queue: str, group: str, now: float, count: int | None = None) -> int:
         """Put a group's jobs back into a queue, the longest failed first."""
-        created("queue", queue)
-        present("group", group)
-        time, most = arguments.time(now), 25 if count is None else arguments.whole("count", count)
-        jids = self.items("f", group)[::-1][:most]
+        jids = self.items("f", group)[::-1][: 25 if count is None else count]
         for jid in jids:
             self.leave_failures(jid)
             job = self.job(jid)
-            job.update(worker="", expires=0, queue=queue, remaining=job["retries"], time=time)
+            job.update(worker="", expires=0, queue=queue, remaining=job["retries"], time=now)
             job.pop("x-lost", None)
-            self.append_history(jid, time, "put", {"q": queue})
-            self.file_as_last(jid, queue, time)
-            self.register_queue(queue, time)
+            self.append_history(jid, now, "put", {"q": queue})
+            self.file_as_last(jid, queue, now)
+            self.register_queue(queue, now)
         return len(jids)
 
-    def revive_group(self, *, group: str, now: Number, count: Number | None = None) -> int:
+    def revive_group(self, *, group: str, now: float, count: int | None = None) -> int:
         """Put a group's jobs back, each into the queue in which it failed."""
-        present("group", group)
-        time, most = arguments.time(now), 25 if count is None else arguments.whole("count", count)
-        jids = self.items("f", group)[::-1][:most]
+        jids = self.items("f", group)[::-1][: 25 if count is None else count]
         for jid in jids:
-            self._revive(jid, time)
+            self._revive(jid, now)
         return len(jids)
 
     def revive_job(
-        self, *, jid: str, now: Number, data: str | None = None, was: str | None = None
+        self, *, jid: str, now: float, data: str | None = None, was: str | None = None
     ) -> int:
-        time = arguments.time(now)
-        if data:
-            document("data", data)
-        job = self.job(present("jid", jid))
+        job = self.job(jid)
         if job["state"] != "failed" or was not in (None, "", job["data"]):
             raise Refusal("BADSTATE", f"{jid} is {job['state']}")
         if data:
             job["data"] = data
-        self._revive(jid, time)
+        self._revive(jid, now)
         return 1
 
     def _revive(self, jid: str, now: float) -> None:
@@ -115,73 +102,64 @@ class Operating(LockHolder):
         self.file_as_last(jid, job["queue"], now)
         self.register_queue(job["queue"], now)
 
-    def priority(self, *, jid: str, priority: Number) -> float:
-        stored = arguments.stored_priority(priority)
-        job = self.job(present("jid", jid))
+    def priority(self, *, jid: str, priority: float) -> float:
+        stored = arguments.negated(priority)
+        job = self.job(jid)
         job["priority"] = stored
         work = self.place(job["queue"], "work")
         if jid in work and work[jid] != math.inf:
             work[jid] = stored - job["time"] / TICKS
         return arguments.negated(stored)
 
-    def log(self, *, jid: str, message: str, now: Number, data: str | None = None) -> None:
-        present("message", message)
-        time = arguments.time(now)
-        extra = arguments.json_object("data", data) if data else None
-        self.job(present("jid", jid))
-        self.append_history(jid, time, message, extra)
+    def log(self, *, jid: str, message: str, now: float, data: str | None = None) -> None:
+        extra = json.loads(data) if data else None
+        self.job(jid)
+        self.append_history(jid, now, message, extra)
 
-    def tag_add(self, *, jid: str, now: Number, tags: Sequence[str]) -> list[str]:
-        time = arguments.time(now)
-        added = [created("tags", tag) for tag in arguments.words("tags", tags)]
-        job = self.job(present("jid", jid))
-        self.attach(jid, added, time)
-        job["tags"] = list(dict.fromkeys(job["tags"] + added))
+    def tag_add(self, *, jid: str, now: float, tags: Sequence[str]) -> list[str]:
+        job = self.job(jid)
+        self.attach(jid, tags, now)
+        job["tags"] = list(dict.fromkeys([*job["tags"], *tags]))
         return list(job["tags"])
 
-    def tag_remove(self, *, jid: str, now: Number, tags: Sequence[str]) -> list[str]:
-        arguments.time(now)
-        removed = arguments.words("tags", tags)
-        job = self.job(present("jid", jid))
-        self.detach(jid, removed)
-        job["tags"] = [tag for tag in job["tags"] if tag not in removed]
+    def tag_remove(self, *, jid: str, now: float, tags: Sequence[str]) -> list[str]:
+        job = self.job(jid)
+        self.detach(jid, tags)
+        job["tags"] = [tag for tag in job["tags"] if tag not in tags]
         return list(job["tags"])
 
-    def track_track(self, *, jid: str, now: Number, tags: Sequence[str] = ()) -> int:
-        time = arguments.time(now)
-        self.job(present("jid", jid))
+    def track_track(self, *, jid: str, now: float, tags: Sequence[str] = ()) -> int:
+        self.job(jid)
         if tags:
             self.tag_add(jid=jid, now=now, tags=tags)
         tracked = self.scores("tracked")
         new = jid not in tracked
-        tracked[jid] = time
+        tracked[jid] = now
         self.publish("track", jid)
         return int(new)
 
-    def track_untrack(self, *, jid: str, now: Number) -> int:
-        present("jid", jid)
-        arguments.time(now)
+    def track_untrack(self, *, jid: str, now: float) -> int:
         self.publish("untrack", jid)
         return int(self.scores("tracked").pop(jid, None) is not None)
 
     # Queues, workers, configuration
 
     def pause(self, *, queues: Sequence[str]) -> None:
-        self.members("paused_queues").update(arguments.words("queues", queues))
+        self.members("paused_queues").update(queues)
 
     def unpause(self, *, queues: Sequence[str]) -> None:
-        self.members("paused_queues").difference_update(arguments.words("queues", queues))
+        self.members("paused_queues").difference_update(queues)
 
     def forget(self, *, queues: Sequence[str]) -> None:
-        for queue in arguments.words("queues", queues):
+        for queue in queues:
             self.scores("queues").pop(queue, None)
 
     def deregister(self, *, workers: Sequence[str]) -> None:
-        for worker in arguments.words("workers", workers):
+        for worker in workers:
             self.scores("workers").pop(worker, None)
 
     def config_set(self, *, option: str, value: str | None = None) -> None:
-        stored = option_stored(present("option", option))
+        stored = option_stored(option)
         if value:
             self.hash("config")[stored] = value
             self.log_event("config_set", option=stored, value=value)
@@ -189,6 +167,6 @@ class Operating(LockHolder):
             self.config_unset(option=option)
 
     def config_unset(self, *, option: str) -> None:
-        stored = option_stored(present("option", option))
+        stored = option_stored(option)
         self.hash("config").pop(stored, None)
         self.log_event("config_unset", option=stored)

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from tests.model import arguments
-from tests.model.arguments import Number, created, present, refuse_unless
+from tests.model.arguments import refuse_unless
 from tests.model.namespace import Hash, ascending
 from tests.model.operating import Operating
-
-LONGEST_RESERVATION = 86400
 
 
 class People(Operating):
@@ -16,44 +13,33 @@ class People(Operating):
     A person's job ends by the commands release, complete and fail.
     """
 
-    @staticmethod
-    def _limit(limit: Number) -> float:
-        seconds = arguments.interval(limit, "limit")
-        refuse_unless(seconds <= LONGEST_RESERVATION, "limit", limit)
-        return seconds
-
     def reserve(
         self,
         *,
         queue: str,
         person: str,
         worker: str,
-        limit: Number,
-        now: Number,
-        again: Number | None = None,
+        limit: float,
+        now: float,
+        again: float | None = None,
     ) -> tuple[str | None, int]:
         """Return the jid, and how many waiting jobs the person has skipped."""
-        present("queue", queue)
-        created("person", person)
-        created("worker", worker)
-        seconds, time = self._limit(limit), arguments.time(now)
-        wants_skipped = again is not None and arguments.whole("again", again) == 1
-        if (jid := self._reserved(queue, worker, time)) is not None:
+        if (jid := self._reserved(queue, worker, now)) is not None:
             return jid, 0
-        if person != worker and (jid := self._reserved(queue, person, time)) is not None:
-            self._transfer(jid, worker, seconds, time)
-            self.append_history(jid, time, "popped", {"worker": worker})
+        if person != worker and (jid := self._reserved(queue, person, now)) is not None:
+            self._transfer(jid, worker, limit, now)
+            self.append_history(jid, now, "popped", {"worker": worker})
             return jid, 0
-        aside = [] if wants_skipped else self._set_aside(queue, person, time)
-        jids = self.pop_next(queue, worker, 1, time)
+        aside = [] if again else self._set_aside(queue, person, now)
+        jids = self.pop_next(queue, worker, 1, now)
         for place, jid, score in aside:
             place[jid] = score
         for jid in jids:
             self.scores("x", "skipped", person).pop(jid, None)
-            self._bind(jid, worker, self.job(jid)["x-fence"], time + seconds, time)
+            self._bind(jid, worker, self.job(jid)["x-fence"], now + limit, now)
         return (jids[0] if jids else None), len(aside)
 
-    def reservation_view(self, answer: tuple[str | None, int], worker: str, now: Number) -> Hash:
+    def reservation_view(self, answer: tuple[str | None, int], worker: str, now: float) -> Hash:
         """Return a reservation as its holder sees it, also in a repeated reply.
 
         Another person may hold the job by then.
@@ -68,25 +54,19 @@ class People(Operating):
         return {
             "job": self.as_json(jid) if jid is not None and has else None,
             "skipped": skipped,
-            "now": arguments.time(now),
+            "now": now,
         }
 
-    def reservation(self, *, queue: str, worker: str, now: Number) -> Hash:
-        present("queue", queue)
-        return self.reservation_view(
-            (self._reserved(queue, present("worker", worker), arguments.time(now)), 0), worker, now
-        )
+    def reservation(self, *, queue: str, worker: str, now: float) -> Hash:
+        return self.reservation_view((self._reserved(queue, worker, now), 0), worker, now)
 
     def extend(
-        self, *, jid: str, worker: str, limit: Number, now: Number, fence: Number | None = None
+        self, *, jid: str, worker: str, limit: float, now: float, fence: float | None = None
     ) -> float:
-        present("jid", jid)
-        created("worker", worker)
-        seconds, time = self._limit(limit), arguments.time(now)
         job = self._held(jid, worker, fence)
         job.pop("grace", None)
-        self._bind(jid, worker, job.get("x-fence", 0), time + seconds, time)
-        return time + seconds
+        self._bind(jid, worker, job.get("x-fence", 0), now + limit, now)
+        return now + limit
 
     def hand_over(
         self,
@@ -94,33 +74,26 @@ class People(Operating):
         jid: str,
         worker: str,
         to: str,
-        limit: Number,
-        now: Number,
-        fence: Number | None = None,
+        limit: float,
+        now: float,
+        fence: float | None = None,
     ) -> float:
-        present("jid", jid)
-        present("worker", worker)
-        created("to", to)
-        seconds, time = self._limit(limit), arguments.time(now)
         refuse_unless(to != worker, "to", to)
         self._held(jid, worker, fence)
-        self.append_history(jid, time, "handed-over", {"worker": worker, "to": to})
-        self._transfer(jid, to, seconds, time)
-        return time + seconds
+        self.append_history(jid, now, "handed-over", {"worker": worker, "to": to})
+        self._transfer(jid, to, limit, now)
+        return now + limit
 
     def skip(
-        self, *, jid: str, person: str, worker: str, now: Number, fence: Number | None = None
+        self, *, jid: str, person: str, worker: str, now: float, fence: float | None = None
     ) -> str:
         """Put the job behind those of its priority, and do not offer it to this person again."""
-        present("jid", jid)
-        created("person", person)
-        time = arguments.time(now)
         job = self._held(jid, worker, fence)
-        self.append_history(jid, time, "skipped", {"worker": worker})
-        self.scores("x", "skipped", person)[jid] = time
+        self.append_history(jid, now, "skipped", {"worker": worker})
+        self.scores("x", "skipped", person)[jid] = now
         self._end_run(jid)
-        job.update(worker="", expires=0, time=time)
-        self.file_as_last(jid, job["queue"], time)
+        job.update(worker="", expires=0, time=now)
+        self.file_as_last(jid, job["queue"], now)
         return "waiting"
 
     # Shared by these commands

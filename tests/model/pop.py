@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-from tests.model import arguments
-from tests.model.arguments import Number, created, present
 from tests.model.namespace import ascending
 from tests.model.put import Put
 
@@ -14,11 +12,8 @@ MOST_WORKERS_DROPPED = 10
 class Pop(Put):
     """The commands pop and peek."""
 
-    def pop(self, *, queue: str, worker: str, count: Number, now: Number) -> list[dict[str, Any]]:
-        present("queue", queue)
-        created("worker", worker)
-        wanted, time = arguments.whole("count", count), arguments.time(now)
-        return [self.as_json(jid) for jid in self.pop_next(queue, worker, wanted, time)]
+    def pop(self, *, queue: str, worker: str, count: int, now: float) -> list[dict[str, Any]]:
+        return [self.as_json(jid) for jid in self.pop_next(queue, worker, count, now)]
 
     def pop_next(
         self, queue: str, worker: str, wanted: int, time: float, *, prefers_waiting: bool = False
@@ -152,15 +147,11 @@ class Pop(Put):
         self.place(queue, "locks")[jid] = expires
         self.publish_to_trackers("popped", jid)
 
-    def peek(
-        self, *, queue: str, count: Number, now: Number, offset: Number | None = None
-    ) -> list[dict[str, Any]]:
-        present("queue", queue)
-        wanted, time = arguments.whole("count", count), arguments.time(now)
-        skipped = 0 if offset is None else arguments.whole("offset", offset)
-        if not wanted:
+    def peek(self, *, queue: str, count: int, now: float, offset: int = 0) -> list[dict[str, Any]]:
+        if not count:
             return []
+        most = offset + count
         locks = self.place(queue, "locks")
-        lapsed = [jid for jid in ascending(locks) if locks[jid] <= time][: skipped + wanted]
-        jids = lapsed + self._first_waiting(queue, time, skipped + wanted - len(lapsed))
-        return [self.as_json(jid) for jid in jids[skipped:]]
+        lapsed = [jid for jid in ascending(locks) if locks[jid] <= now][:most]
+        jids = lapsed + self._first_waiting(queue, now, most - len(lapsed))
+        return [self.as_json(jid) for jid in jids[offset:]]

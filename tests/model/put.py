@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.model import arguments
-from tests.model.arguments import Number, created, document, refuse_unless
+from tests.model.arguments import refuse_unless
 from tests.model.namespace import Hash
 from tests.model.recurring import DEFAULT_RETRIES, Recurring
 
@@ -26,29 +26,27 @@ class Put(Recurring):
         jid: str,
         klass: str,
         data: str,
-        now: Number,
-        delay: Number,
-        priority: Number | None = None,
+        now: float,
+        delay: float,
+        priority: float | None = None,
         tags: str | None = None,
-        retries: Number | None = None,
+        retries: int | str | None = None,
         depends: str | None = None,
         worker: str | None = None,
         on_failure: str | None = None,
     ) -> str:
-        created("queue", queue)
-        arguments.created_jid(jid)
-        created("klass", klass)
-        document("data", data)
-        time, after = arguments.time(now), arguments.delay(delay)
-        wanted = arguments.json_strings("depends", depends)
+        refuse_unless(klass != "", "klass", klass)
+        refuse_unless(delay >= 0, "delay", delay)
+
+        wanted = arguments.json_strings(depends)
         refuse_unless(jid not in wanted, "depends", depends)
         chosen: Hash = {}
         if tags is not None:
-            chosen["tags"] = arguments.json_tags(tags)
+            chosen["tags"] = arguments.json_strings(tags)
         if priority is not None:
-            chosen["priority"] = arguments.stored_priority(priority)
+            chosen["priority"] = arguments.negated(priority)
         if retries is not None:
-            chosen["retries"] = arguments.whole("retries", retries)
+            chosen["retries"] = int(retries)
         if must_exist:
             self.job(jid)
 
@@ -62,20 +60,20 @@ class Put(Recurring):
             self.unlink(jid, self.dependencies(jid) - set(wanted))
         kept = {field: job[field] for field in ("priority", "retries", "tags") if field in job}
         job.update({"priority": 0.0, "retries": DEFAULT_RETRIES, "tags": []} | kept | chosen)
-        job.update(jid=jid, klass=klass, data=data, worker="", expires=0, queue=queue, time=time)
+        job.update(jid=jid, klass=klass, data=data, worker="", expires=0, queue=queue, time=now)
         job["remaining"] = job["retries"]
         job.pop("grace", None)
         job.pop("scheduled", None)
         job.pop("x-lost", None)
-        self.append_history(jid, time, "put", {"q": queue})
-        self.attach(jid, job["tags"], time)
+        self.append_history(jid, now, "put", {"q": queue})
+        self.attach(jid, job["tags"], now)
         self.link(jid, wanted)
         if wanted:
             job["x-after"] = wanted
         if on_failure:
             job["x-on-failure"] = on_failure
-        self.file(jid, queue, time, after)
-        self.register_queue(queue, time)
+        self.file(jid, queue, now, delay)
+        self.register_queue(queue, now)
         self.publish_to_trackers("put", jid)
         return jid
 

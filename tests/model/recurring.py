@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.model import arguments
-from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
+from tests.model.arguments import Refusal
 from tests.model.namespace import Hash, ascending
 from tests.model.views import Views
 
@@ -22,26 +22,20 @@ class Recurring(Views):
         jid: str,
         klass: str,
         data: str,
-        now: Number,
-        interval: Number,
-        offset: Number,
-        priority: Number | None = None,
+        now: float,
+        interval: float,
+        offset: float,
+        priority: float | None = None,
         tags: str | None = None,
-        retries: Number | None = None,
-        backlog: Number | None = None,
+        retries: float | None = None,
+        backlog: float | None = None,
     ) -> str:
         """Put a template again: it keeps its count and restarts its interval."""
-        created("queue", queue)
-        arguments.created_jid(jid)
-        created("klass", klass)
-        document("data", data)
-        time = arguments.time(now)
-        every, first = arguments.interval(interval), arguments.delay(offset)
         chosen = {
-            "priority": arguments.stored_priority(priority or 0),
-            "tags": arguments.json_tags(tags),
-            "retries": DEFAULT_RETRIES if retries is None else arguments.whole("retries", retries),
-            "backlog": 0 if backlog is None else arguments.whole("backlog", backlog),
+            "priority": arguments.negated(priority or 0),
+            "tags": arguments.json_strings(tags),
+            "retries": DEFAULT_RETRIES if retries is None else retries,
+            "backlog": backlog or 0,
         }
         template = self.hash("r", jid)
         if template:
@@ -54,33 +48,32 @@ class Recurring(Views):
             state="recur",
             queue=queue,
             type="interval",
-            interval=every,
+            interval=interval,
         )
         template.update(chosen)
-        template["x-first"] = time + first if time + first > time + every else 0
+        template["x-first"] = now + offset if offset > interval else 0
         template.pop("x-coalesce", None)
         if backlog is None:
             template["x-coalesce"] = 1
-        self.place(queue, "recur")[jid] = time + first
-        self.register_queue(queue, time)
+        self.place(queue, "recur")[jid] = now + offset
+        self.register_queue(queue, now)
         return jid
 
     def recur_off(self, *, jid: str) -> int:
-        template = self.hash("r", present("jid", jid))
+        template = self.hash("r", jid)
         if template:
             self.leave(jid, template["queue"], "recur")
             self.delete("r", jid)
         return 1
 
     def _template(self, jid: str) -> Hash:
-        template = self.hash("r", present("jid", jid))
+        template = self.hash("r", jid)
         if not template:
             raise Refusal("NOJOB", jid)
         return template
 
     def recur_update(self, *, jid: str, pairs: Sequence[Any]) -> int:
         """Validate all pairs before changing anything."""
-        refuse_unless(len(pairs) > 0 and len(pairs) % 2 == 0, "pairs", pairs)
         changes = [
             (key, self._template_value(key, value))
             for key, value in zip(pairs[::2], pairs[1::2], strict=True)
@@ -104,27 +97,21 @@ class Recurring(Views):
     def _template_value(self, key: str, value: Any) -> Any:
         match key:
             case "priority":
-                return arguments.stored_priority(value)
-            case "interval":
-                return arguments.interval(value)
-            case "retries" | "backlog":
-                return arguments.whole(key, value)
-            case "data":
-                return document(key, value)
-            case "klass" | "queue":
-                return created(key, value)
+                return arguments.negated(value)
+            case "retries":
+                return int(value)
+            case "interval" | "backlog" | "data" | "klass" | "queue":
+                return value
         raise Refusal("BADARG", key)
 
     def recur_tag(self, *, jid: str, tags: Sequence[str]) -> list[str]:
-        added = [created("tags", tag) for tag in arguments.words("tags", tags)]
         template = self._template(jid)
-        template["tags"] = list(dict.fromkeys(template["tags"] + added))
+        template["tags"] = list(dict.fromkeys([*template["tags"], *tags]))
         return list(template["tags"])
 
     def recur_untag(self, *, jid: str, tags: Sequence[str]) -> list[str]:
-        removed = arguments.words("tags", tags)
         template = self._template(jid)
-        template["tags"] = [tag for tag in template["tags"] if tag not in removed]
+        template["tags"] = [tag for tag in template["tags"] if tag not in tags]
         return list(template["tags"])
 
     def _spawn(self, queue: str, now: float, wanted: int) -> None:

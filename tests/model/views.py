@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from tests.model import arguments
-from tests.model.arguments import Number, Refusal, page, present
+from tests.model.arguments import Refusal, page
 from tests.model.namespace import (
     DEFAULTS,
     Hash,
@@ -75,42 +75,40 @@ class Views(Namespace):
         return self.as_json(jid) if self.exists(jid) else None
 
     def multiget(self, *, jids: list[str]) -> list[dict[str, Any]]:
-        return [self.as_json(jid) for jid in arguments.words("jids", jids) if self.exists(jid)]
+        return [self.as_json(jid) for jid in jids if self.exists(jid)]
 
     def jobs(
         self,
         *,
         state: str,
-        now: Number,
+        now: float,
         queue: str = "",
-        offset: Number | None = None,
-        count: Number | None = None,
+        offset: int = 0,
+        count: int | None = None,
     ) -> list[str]:
-        time, wanted = arguments.time(now), page(offset, count)
         if state == "complete":
-            return ascending(self.scores("completed"))[::-1][wanted]
-        present("queue", queue)
+            return ascending(self.scores("completed"))[::-1][page(offset, count)]
         locks, scheduled = self.place(queue, "locks"), self.place(queue, "scheduled")
         match state:
             case "waiting":
-                due = [jid for jid in ascending(scheduled) if scheduled[jid] <= time]
+                due = [jid for jid in ascending(scheduled) if scheduled[jid] <= now]
                 listed = ascending(self.place(queue, "work"))[::-1] + due
             case "scheduled":
-                listed = [jid for jid in ascending(scheduled) if scheduled[jid] > time]
+                listed = [jid for jid in ascending(scheduled) if scheduled[jid] > now]
             case "running":
-                listed = [jid for jid in ascending(locks) if locks[jid] >= time]
+                listed = [jid for jid in ascending(locks) if locks[jid] >= now]
             case "stalled":
-                listed = [jid for jid in ascending(locks) if locks[jid] <= time]
+                listed = [jid for jid in ascending(locks) if locks[jid] <= now]
             case "depends":
                 listed = ascending(self.place(queue, "depends"))
             case "recurring":
                 listed = ascending(self.place(queue, "recur"))
             case _:
                 raise Refusal("BADARG", state)
-        return listed[wanted]
+        return listed[page(offset, count)]
 
     def failed(
-        self, *, group: str | None = None, offset: Number | None = None, count: Number | None = None
+        self, *, group: str | None = None, offset: int = 0, count: int | None = None
     ) -> dict[str, Any]:
         if not group:
             return {name: len(self.items("f", name)) for name in self.members("failures")}
@@ -123,7 +121,6 @@ class Views(Namespace):
     # Queues
 
     def length(self, *, queue: str) -> int:
-        present("queue", queue)
         return sum(len(self.place(queue, place)) for place in ("locks", "work", "scheduled"))
 
     def counts(self, queue: str, now: float, totals: str | None) -> dict[str, Any]:
@@ -163,22 +160,21 @@ class Views(Namespace):
     def queues(
         self,
         *,
-        now: Number,
+        now: float,
         queue: str | None = None,
-        offset: Number | None = None,
-        count: Number | None = None,
+        offset: int = 0,
+        count: int | None = None,
         totals: str | None = None,
     ) -> Any:
-        time, wanted = arguments.time(now), page(offset, count, usual=1000)
         if queue:
-            return self.counts(queue, time, totals)
+            return self.counts(queue, now, totals)
         return [
-            self.counts(name, time, totals) for name in ascending(self.scores("queues"))[wanted]
+            self.counts(name, now, totals)
+            for name in ascending(self.scores("queues"))[page(offset, count, usual=1000)]
         ]
 
-    def stats(self, *, queue: str, date: Number) -> dict[str, Any]:
-        present("queue", queue)
-        of = str(day(arguments.number("date", date, 0, arguments.LONGEST_TIME)))
+    def stats(self, *, queue: str, date: float) -> dict[str, Any]:
+        of = str(day(date))
         counted = self.hash("s", "stats", of, queue)
         answer: dict[str, Any] = {"failed": counted.get("failed", 0), **self.counters(counted)}
         for kind in ("wait", "run"):
@@ -201,37 +197,34 @@ class Views(Namespace):
         """Forget the workers that were last seen before this time."""
         return now - self.option("max-worker-age")
 
-    def workers(self, *, now: Number, worker: str | None = None) -> Any:
-        time = arguments.time(now)
+    def workers(self, *, now: float, worker: str | None = None) -> Any:
         seen = self.scores("workers")
         if worker:
             held = self.held_by(worker)
             latest = ascending(held)[::-1]
             return {
-                "jobs": [jid for jid in latest if time <= held[jid] <= time + WORKER_HORIZON],
-                "stalled": [jid for jid in latest if 0 <= held[jid] <= time],
+                "jobs": [jid for jid in latest if now <= held[jid] <= now + WORKER_HORIZON],
+                "stalled": [jid for jid in latest if 0 <= held[jid] <= now],
             }
         return [
             {
                 "name": name,
-                **{kind: len(jids) for kind, jids in self.workers(now=time, worker=name).items()},
+                **{kind: len(jids) for kind, jids in self.workers(now=now, worker=name).items()},
                 "seen": seen[name],
                 "alive": None,
                 "queues": None,
             }
             for name in ascending(seen)[::-1]
-            if seen[name] > self.seen_before(time)
+            if seen[name] > self.seen_before(now)
         ]
 
     # Tags, tracking, configuration, templates
 
-    def tag_get(
-        self, *, tag: str, offset: Number | None = None, count: Number | None = None
-    ) -> dict[str, Any]:
-        jids = ascending(self.scores("t", present("tag", tag)))
+    def tag_get(self, *, tag: str, offset: int = 0, count: int | None = None) -> dict[str, Any]:
+        jids = ascending(self.scores("t", tag))
         return {"total": len(jids), "jobs": jids[page(offset, count)]}
 
-    def tag_top(self, *, offset: Number | None = None, count: Number | None = None) -> list[str]:
+    def tag_top(self, *, offset: int = 0, count: int | None = None) -> list[str]:
         used = {tag: times for tag, times in self.scores("tags").items() if times >= 2}
         return ascending(used)[::-1][page(offset, count)]
 
@@ -247,7 +240,7 @@ class Views(Namespace):
         return options.get(option_stored(option)) if option else options
 
     def recur_get(self, *, jid: str) -> dict[str, Any] | None:
-        template = self.hash("r", present("jid", jid))
+        template = self.hash("r", jid)
         fields = (
             "jid",
             "klass",

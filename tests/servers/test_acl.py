@@ -139,14 +139,6 @@ def test_role_has_each_redis_command_of_its_scripts(role: str) -> None:
     assert wanted - granted == set()
 
 
-async def test_acl_lines_are_loaded_by_redis(server: OwnServer, root: Client) -> None:
-    users = {
-        each["username"]: each
-        for each in [await root.redis.acl_getuser(role) | {"username": role} for role in ROLES]
-    }
-    assert all("on" in users[role]["flags"] for role in ROLES)
-
-
 async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> None:
     async with as_a("producer") as client:
         mail = client.queue("mail")

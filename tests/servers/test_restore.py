@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as NotConnected
 
 from aioqless import Client
-from aioqless.contrib.private_redis.server_binary import find_server_binary
 from tests.conftest import Until
 from tests.server import OwnServer
+from tests.servers.processes import Server
 
 FENCES = 1_000_000_000
 
 
 @asynccontextmanager
-async def serve(folder: Path, *, append_only: bool) -> AsyncIterator[str]:
-    """Start a server on a folder and return its URL."""
-    socket = folder / "redis.sock"
-    command = [
-        str(find_server_binary().path),
-        *("--port", "0", "--unixsocket", str(socket), "--dir", str(folder), "--save", ""),
-        *("--appendonly", "yes" if append_only else "no"),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: ASYNC220  at once
+async def serve(folder: Path, *, append_only: bool) -> AsyncIterator[Client]:
+    """Start a server on a folder and return a client of it."""
+    server = Server(folder, "--appendonly", "yes" if append_only else "no").start()
     try:
-        async with Redis.from_url(url := f"unix://{socket}") as redis, asyncio.timeout(60):
-            while True:
-                try:
-                    await redis.ping()
-                    break
-                except NotConnected:
-                    await asyncio.sleep(0.01)
-        yield url
+        async with Client(f"redis://{server.address}") as client:
+            yield client
     finally:
-        process.kill()
-        process.wait()
+        server.kill()
 
 
 @pytest.fixture
@@ -63,7 +46,7 @@ async def snapshot(own_server: OwnServer, tmp_path: Path) -> Path:
 async def test_restored_jobs_run_again_with_fencing_tokens_above_all_earlier_ones(
     snapshot: Path, until: Until
 ) -> None:
-    async with serve(snapshot, append_only=False) as url, Client(url) as client:
+    async with serve(snapshot, append_only=False) as client:
         await client.redis.config_set("appendonly", "yes")
         await client.redis.incrby("ql:x:fence", FENCES)
         assert await client.check() == []
@@ -77,12 +60,12 @@ async def test_restored_jobs_run_again_with_fencing_tokens_above_all_earlier_one
             return not persistence["aof_rewrite_in_progress"]
 
         await until(rewritten)
-    async with serve(snapshot, append_only=True) as url, Client(url) as client:
+    async with serve(snapshot, append_only=True) as client:
         waiting = await client.jobs.get("waiting")
         assert waiting
         assert waiting.state == "running", "the append-only file has it"
 
 
 async def test_server_with_an_append_only_file_ignores_a_snapshot_alone(snapshot: Path) -> None:
-    async with serve(snapshot, append_only=True) as url, Client(url) as client:
+    async with serve(snapshot, append_only=True) as client:
         assert await client.queues() == []

@@ -26,15 +26,6 @@ class Sent:
         return [each * 10 if each >= 0 else ValueError(each) for each in batch]
 
 
-async def test_items_of_one_loop_iteration_are_sent_together() -> None:
-    sent = Sent()
-    sent.may_reply.set()
-    batcher = Batcher(sent, name="test")
-    assert await asyncio.gather(*(batcher.submit(number) for number in range(3))) == [0, 10, 20]
-    assert sent.batches == [[0, 1, 2]]
-    assert batcher.is_idle
-
-
 async def test_items_accumulate_while_all_batches_are_in_flight() -> None:
     sent = Sent()
     batcher = Batcher(sent, name="test", parallel=2, max_items=2)
@@ -44,16 +35,6 @@ async def test_items_accumulate_while_all_batches_are_in_flight() -> None:
     sent.may_reply.set()
     assert await asyncio.gather(*replies) == [number * 10 for number in range(7)]
     assert sent.batches == [[0, 1], [2, 3], [4, 5], [6]]
-
-
-async def test_exception_among_replies_is_raised_to_its_caller_alone() -> None:
-    sent = Sent()
-    sent.may_reply.set()
-    batcher = Batcher(sent, name="test")
-    good, bad = batcher.submit(1), batcher.submit(-1)
-    assert await good == 10
-    with pytest.raises(ValueError, match="-1"):
-        await bad
 
 
 async def test_failed_batch_is_raised_to_all_and_the_next_is_sent() -> None:
@@ -72,16 +53,6 @@ async def test_failed_batch_is_raised_to_all_and_the_next_is_sent() -> None:
         with pytest.raises(ConnectionError):
             await reply
     assert await replies[2] == 2
-
-
-async def test_item_of_a_canceled_caller_is_sent_nevertheless() -> None:
-    sent = Sent()
-    batcher = Batcher(sent, name="test")
-    canceled, other = batcher.submit(1), batcher.submit(2)
-    canceled.cancel()
-    sent.may_reply.set()
-    assert await other == 20
-    assert sent.batches == [[1, 2]]
 
 
 async def test_closing_fails_waiting_and_later_items() -> None:
@@ -104,13 +75,6 @@ async def test_item_is_sent_at_once_if_nothing_is_on_its_way() -> None:
     assert await replies == [0, 10, 20]
     assert sent.batches == [[0], [1, 2]]
     assert batcher.is_idle
-
-
-async def test_refusal_of_an_item_sent_at_once_is_raised() -> None:
-    sent = Sent()
-    sent.may_reply.set()
-    with pytest.raises(ValueError, match="-1"):
-        await Batcher(sent, name="test").send(-1)
 
 
 async def test_items_that_gather_are_sent_when_the_first_caller_is_canceled() -> None:

@@ -46,11 +46,3 @@ async def test_clean_up_shorter_than_the_interval_is_not_interrupted() -> None:
     may_end.set()
     await closing
     assert cleaned and task.cancelled()
-
-
-async def test_tasks_that_have_ended_are_left_alone() -> None:
-    task = asyncio.create_task(asyncio.sleep(0))
-    await task
-    await cancel_and_wait(task)
-    await cancel_and_wait()
-    assert not task.cancelled()

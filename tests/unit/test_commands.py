@@ -49,13 +49,6 @@ def test_method_returns_a_call_that_is_sent_when_awaited() -> None:
     assert [(call.command, call.argv) for call in sent] == [("tag", [b"get", b"x", b"", b"3"])]
 
 
-def test_unknown_or_missing_argument_raises_type_error() -> None:
-    with pytest.raises(TypeError, match="colour"):
-        OfflineStore().get(jid="a", colour=1)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="jid"):
-        OfflineStore().get()  # type: ignore[call-arg]
-
-
 @pytest.mark.parametrize("act", ["get", "now", "lake", "request"])
 def test_every_method_raises_without_a_connection(act: str) -> None:
     store = OfflineStore()

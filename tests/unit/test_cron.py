@@ -11,12 +11,6 @@ from aioqless.client.put_options import RECUR
 from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedule import Every, make_schedule
 
-HALF_PAST_TWO = Cron("30 2 * * *", "Europe/Paris")
-BEFORE_SPRING, BEFORE_AUTUMN = (
-    "2026-03-27 12:00",
-    "2026-10-23 12:00",
-)  # clocks change on March 29 and October 25
-
 
 def at(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
@@ -50,41 +44,6 @@ def test_first_of_six_fields_is_the_second() -> None:
     ]
 
 
-def test_time_skipped_by_daylight_saving_is_due_after_the_change() -> None:
-    assert next_times(HALF_PAST_TWO, BEFORE_SPRING, 3) == [
-        "03-28 01:30",
-        "03-29 01:00",
-        "03-30 00:30",
-    ]
-    assert next_times(Cron("0,30 2 * * *", "Europe/Paris"), "2026-03-29 00:00", 2) == [
-        "03-29 01:00",
-        "03-30 00:00",
-    ], "both at once: one"
-
-
-def test_time_repeated_by_daylight_saving_is_due_once() -> None:
-    assert next_times(HALF_PAST_TWO, BEFORE_AUTUMN, 3) == [
-        "10-24 00:30",
-        "10-25 00:30",
-        "10-26 01:30",
-    ]
-    assert next_times(HALF_PAST_TWO, "2026-10-25 01:10", 1) == ["10-26 01:30"], (
-        "reckoned in the hour that comes again"
-    )
-
-
-def test_hourly_schedule_follows_elapsed_time_across_daylight_saving() -> None:
-    assert next_times(Cron("30 * * * *", "Europe/Paris"), "2026-10-24 23:45", 3) == [
-        "10-25 00:30",
-        "10-25 01:30",
-        "10-25 02:30",
-    ]
-    assert next_times(Cron("30 * * * *", "Europe/Paris"), "2026-03-29 00:45", 2) == [
-        "03-29 01:30",
-        "03-29 02:30",
-    ]
-
-
 def test_latest_missed_times_and_all_are_listed() -> None:
     hourly = Cron("0 * * * *")
     first, until = at("2026-01-01 00:00"), at("2026-01-01 05:30")
@@ -96,30 +55,6 @@ def test_latest_missed_times_and_all_are_listed() -> None:
     assert hourly.all(first, until, 4) == hours[:4]
     assert hourly.all(first, until, 9) == hours
     assert hourly.all(first, first + 0.5, 9) == [first]
-
-
-def test_missed_times_are_right_within_the_repeated_hour() -> None:
-    saturday, sunday, now = at("2026-10-24 00:30"), at("2026-10-25 00:30"), at("2026-10-25 01:10")
-    assert HALF_PAST_TWO.latest(saturday, now, 5) == [saturday, sunday]
-    assert HALF_PAST_TWO.latest(sunday, now, 1) == [sunday]
-
-
-@settings(deadline=None)
-@given(some.integers(at("2025-01-01 00:00").__int__(), at("2028-01-01 00:00").__int__()),
-    some.sampled_from([
-    "30 2 * * *", "*/7 * * * *", "0 */5 * * *", "0 0 29 2 *", "15 10 * * 5L", "59 23 LW * *",
-    "*/40 30 1-3 * * *",
-]), some.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Pacific/Apia",
-    "Australia/Lord_Howe"]))  # fmt: skip
-def test_next_time_is_later_and_skips_none(now: int, expression: str, timezone: str) -> None:
-    cron = Cron(expression, timezone)
-    first = cron.next(now)
-    second = cron.next(first)
-    assert now < first < second
-    assert cron.next((now + first) / 2) == first
-    assert cron.all(first, second, 5) == [first, second]
-    assert cron.latest(first, second, 1)[0] in (first, second)
-    assert cron.latest(first, second, 2) == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -187,14 +122,6 @@ def test_invalid_schedule_is_refused(
 ) -> None:
     with pytest.raises(kind, match=why):
         make_schedule(RECUR.check(options))
-
-
-def test_schedule_is_an_interval_or_a_cron_expression() -> None:
-    assert make_schedule({"every": 5}) == Every(5)
-    assert make_schedule({"cron": "0 9 * * *"}) == Cron("0 9 * * *", "UTC")
-    assert make_schedule({"cron": "0 9 * * *", "timezone": "Asia/Tokyo"}) == Cron(
-        "0 9 * * *", "Asia/Tokyo"
-    )
 
 
 def test_backlog_is_limited_for_cron_expressions() -> None:

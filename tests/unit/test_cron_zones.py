@@ -109,24 +109,3 @@ def test_time_of_day_around_a_clock_change_comes_once(name: str) -> None:
             cron = Cron(f"{naive.minute} {naive.hour} {naive.day} {naive.month} *", name)
             assert cron.next(change - 2 * DAY) == first
             assert cron.next(first) > first + 300 * DAY, "once a year"
-
-
-@pytest.mark.parametrize(
-    ("expression", "since", "times"),
-    [
-        ("*/20 2 * * *", "2027-04-03T14:40", ["15:30", "15:50", "16:10"]),  # 2:00+11 is 1:30+10:30
-        ("30 * * * *", "2027-04-03T14:00", ["14:30", "15:00", "16:00"]),
-        ("30 * * * *", "2027-10-02T14:30", ["15:00", "15:30", "16:30"]),  # 2:00+10:30 is 2:30+11
-        ("*/20 2 * * *", "2027-10-02T14:30", ["15:40"]),
-        ("0 * * * *", "2027-10-02T14:00", ["14:30", "16:00", "17:00"]),
-    ],
-)
-def test_expression_follows_clocks_that_change_by_half_an_hour(
-    expression: str, since: str, times: list[str]
-) -> None:
-    now = datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp()
-    cron, found = Cron(expression, "Australia/Lord_Howe"), []
-    for _ in times:
-        now = cron.next(now)
-        found.append(f"{datetime.fromtimestamp(now, UTC):%H:%M}")
-    assert found == times

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
 from typing import Any, cast
@@ -45,29 +44,6 @@ def test_any_json_but_false_round_trips(value: Any) -> None:
     assert json.loads(text) == value
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        0,
-        "",
-        [],
-        {},
-        "false",
-        [False],
-        {"a": False},
-        "ä€𝄞",
-        "\x00",
-        2**64 - 1,
-        1e300,
-        -0.0,
-    ],
-)
-def test_unusual_values_are_valid_data(value: Any) -> None:
-    assert decode(encode(value).decode()) == value
-
-
 def test_dataclasses_and_structs_become_json_objects() -> None:
     assert encode(Box([Point(1), Point(2, 3)])) == b'{"points":[{"x":1,"y":0},{"x":2,"y":3}]}'
 
@@ -96,10 +72,6 @@ def test_subclasses_of_strings_and_numbers_are_what_they_are_made_of() -> None:
         encode([Money("nan")])
 
 
-def test_times_become_strings() -> None:
-    assert encode(datetime.date(2013, 1, 2)) == b'"2013-01-02"'
-
-
 @pytest.mark.parametrize(
     "value",
     [math.nan, math.inf, -math.inf, [1, math.nan], {"a": {"b": math.inf}}, Point(math.nan)],  # type: ignore[arg-type]
@@ -109,37 +81,10 @@ def test_nan_and_infinity_are_refused_at_any_depth(value: Any) -> None:
         encode(value)
 
 
-def test_null_is_not_taken_for_nan() -> None:
-    assert encode({"a": None, "b": [None, "null"]}) == b'{"a":null,"b":[null,"null"]}'
-
-
-@pytest.mark.parametrize("value", [object(), [object()], {1, object()}, {"f": len}, 1j])
-def test_unserializable_objects_are_refused(value: Any) -> None:
-    with pytest.raises(InvalidData, match="can't be written as JSON"):
-        encode(value)
-
-
-def test_set_of_strings_becomes_a_list_and_a_set_of_objects_is_refused() -> None:
-    with pytest.raises(InvalidData):
-        encode({object(), object()})
-    assert encode({"x"}) == b'["x"]'
-
-
-def test_bytes_are_refused_or_become_text() -> None:
-    assert decode(encode(b"\x00\xff").decode()) == "AP8="
-
-
 @pytest.mark.parametrize("value", ["\ud800", ["a\udfff"], {"\udce4": 1}])
 def test_lone_surrogates_are_refused(value: Any) -> None:
     with pytest.raises(InvalidData, match="can't be written as JSON"):
         encode(value)
-
-
-def test_circular_value_is_refused() -> None:
-    loop: list[Any] = []
-    loop.append(loop)
-    with pytest.raises(InvalidData, match="can't be written as JSON"):
-        encode(loop)
 
 
 @pytest.mark.parametrize("value", [False, msgspec.Raw(b"false"), msgspec.Raw(b" false\n")])
@@ -152,10 +97,6 @@ def test_nesting_beyond_the_parser_of_the_scripts_is_refused() -> None:
     assert encode(nested(MAX_DEPTH))
     with pytest.raises(InvalidData, match="nested deeper than 900 levels"):
         encode(nested(MAX_DEPTH + 1))
-
-
-def test_sibling_lists_do_not_count_as_nesting() -> None:
-    assert encode([[] for _ in range(2 * MAX_DEPTH)])
 
 
 def test_brackets_in_strings_do_not_count_as_nesting() -> None:

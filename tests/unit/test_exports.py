@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import types
@@ -48,7 +47,3 @@ def test_import_of_the_package_loads_no_library() -> None:
         ).stdout
         == "[]\n"
     )
-
-
-def test_version_has_three_numbers() -> None:
-    assert re.fullmatch(r"\d+\.\d+\.\d+", aioqless.__version__)

@@ -25,7 +25,7 @@ DEPENDENTS = {
 # Of the core, without a server: the one of the tests is found by the private Redis.
 FAST_TESTS = [
     f"tests/unit/test_{name}.py"
-    for name in ("commands", "inlining", "handlers", "jobs", "exports", "settings", "outcome")
+    for name in ("commands", "handlers", "jobs", "exports", "settings", "outcome")
 ]
 USE_OF_THE_CORE = """
 import importlib, pkgutil, aioqless

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import pytest
 from redis.asyncio import Redis
 
-import aioqless
 from aioqless import Client, Job, job
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers import Handlers
@@ -189,27 +188,6 @@ def test_error_for_an_unknown_option_lists_the_known_ones() -> None:
 # Functions and classes
 
 
-async def test_plain_function_is_called_in_a_thread() -> None:
-    import threading
-
-    @job
-    def where(job: Job[Any]) -> Any:
-        return threading.current_thread() is threading.main_thread()
-
-    assert await performed(where) is False
-
-
-async def test_awaitable_result_of_a_function_is_awaited() -> None:
-    async def later() -> str:
-        return "done"
-
-    @job
-    def wrapped(job: Job[Any]) -> Any:
-        return later()
-
-    assert await performed(wrapped) == "done"
-
-
 class Legacy:
     """A handler class as older libraries have them."""
 
@@ -247,10 +225,6 @@ async def test_class_without_a_method_for_the_queue_raises() -> None:
 @pytest.mark.parametrize("queue", ["__init__", "__class__", "__new__", "__reduce__", "mro"])
 async def test_queue_name_cannot_select_special_or_inherited_object_methods(queue: str) -> None:
     assert await performed(job(Legacy), queue=queue) == "process"
-
-
-def test_package_exports_job_as_the_decorator() -> None:
-    assert aioqless.job is job
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from aioqless.contrib.process_pool.ipc import (
     JobReply,
     error_of,
     reply_with_error,
-    reply_with_result,
 )
-from aioqless.worker.failures import format_error
 from tests.unit.records import run_of
 
 
@@ -34,14 +31,6 @@ def opened(frame: bytes) -> JobReply:
     assert LENGTH.unpack(frame[: LENGTH.size])[0] == len(frame) - LENGTH.size
     answer: JobReply = pickle.loads(frame[LENGTH.size :])
     return answer
-
-
-class Locked(Exception):
-    """An exception with an attribute that can't be pickled."""
-
-    def __init__(self) -> None:
-        super().__init__("locked")
-        self.lock = threading.Lock()
 
 
 def test_error_keeps_its_message() -> None:
@@ -64,30 +53,6 @@ def test_error_with_other_constructor_arguments_arrives_intact() -> None:
         "w",
         "complete",
     )
-
-
-def test_unpicklable_error_arrives_as_an_instance_of_its_class() -> None:
-    locked = sent(Locked())
-    assert type(locked) is Locked and str(locked) == "locked" and not vars(locked)
-
-
-def test_error_of_a_local_class_arrives_as_a_class_of_that_name() -> None:
-    class Local(ValueError): ...
-
-    assert (type(sent(Local("of here"))).__name__, str(sent(Local("of here")))) == (
-        "Local",
-        "of here",
-    )
-
-
-def test_error_keeps_its_traceback() -> None:
-    told = format_error(sent(KeyError("missing")))
-    assert "in sent" in told and told.endswith("KeyError: 'missing'\n")
-
-
-def test_unserializable_result_is_a_failure_with_the_reason() -> None:
-    error = opened(reply_with_result(threading.Lock(), ())).error
-    assert error and "what it returned can't be sent from its process" in str(error_of(error))
 
 
 @pytest.mark.parametrize("read", [True, False])

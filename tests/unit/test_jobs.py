@@ -98,19 +98,6 @@ def test_missing_and_malformed_fields_have_fallbacks(
     assert getattr(row(**{names.get(field, field): text}), field) == value
 
 
-def test_state_is_one_of_the_known_values() -> None:
-    assert job_of().state == JobState.RUNNING
-    assert {str(state) for state in JobState} == {
-        "waiting",
-        "scheduled",
-        "depends",
-        "running",
-        "stalled",
-        "failed",
-        "complete",
-    }
-
-
 def test_repr_describes_the_job() -> None:
     assert repr(job_of()) == "<Job a Greet running in 'mail'>"
     assert repr(read_job_of()) == "<JobRecord a Greet running in 'mail'>"

@@ -17,7 +17,6 @@ from aioqless.runtime import log
 from tests.pages import ROOT, blocks
 
 MONITORING = ROOT / "docs" / "monitoring.md"
-LEVELS = ("debug", "info", "warning", "error")
 
 
 @pytest.fixture(autouse=True)
@@ -49,14 +48,6 @@ def test_output_other_than_a_terminal_is_json_with_bound_fields() -> None:
         1,
     )
     assert told["timestamp"]
-
-
-def test_terminal_output_is_readable_lines() -> None:
-    assert "job.started" in written(as_json=False) and not written(as_json=False).startswith("{")
-
-
-def test_file_output_has_no_colors() -> None:
-    assert "\x1b" not in written(as_json=False)
 
 
 def test_level_filters_less_severe_events() -> None:

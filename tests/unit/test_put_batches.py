@@ -32,10 +32,6 @@ def test_batch_is_limited_by_jobs_bytes_and_names(each: PutManyRow, together: li
     assert [len(batch) for batch in split([each] * 250)] == together
 
 
-def test_no_jobs_make_no_batch() -> None:
-    assert list(split([])) == []
-
-
 @pytest.mark.parametrize("job", ["app.greet", NewJob("app.greet")])
 def test_unknown_option_of_put_is_named_with_the_known_ones(job: Any) -> None:
     options: Any = {"deley": 60, "delay": 60}

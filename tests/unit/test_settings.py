@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Callable
@@ -12,12 +11,6 @@ import pytest
 
 from aioqless import Client, Settings, Worker, validation
 from aioqless.worker import ReconnectDelays
-
-
-def test_settings_have_defaults() -> None:
-    assert Settings() == Settings(
-        queues=None, order="ordered", concurrency=20, poll=1.0, shutdown_timeout=25.0
-    )
 
 
 @pytest.mark.parametrize(
@@ -40,11 +33,6 @@ def test_option_of_another_name_or_place_says_what_to_write(
 def test_unknown_option_is_refused_as_by_any_constructor() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         Settings(colour="red")  # type: ignore[call-arg]
-
-
-def test_settings_are_immutable() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Settings().concurrency = 5  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -143,15 +143,6 @@ def test_rotation_starts_behind_the_queue_served_last() -> None:
     assert names(subscriptions.next_batch({})) == ["b", "c"]
 
 
-def test_ordered_polling_keeps_the_first_queue_first() -> None:
-    subscriptions = served("a", "b")
-    subscriptions.end_turn("a")
-    assert (names(subscriptions.next_batch({})), subscriptions.script_order) == (
-        ["a", "b"],
-        "ordered",
-    )
-
-
 @pytest.mark.parametrize(
     ("order", "queues", "shares"),
     [

@@ -200,14 +200,6 @@ async def test_result_that_is_not_kept_is_not_checked() -> None:
     assert isinstance((await perform(shrink.data())).outcome, RunCompleted)
 
 
-def test_result_without_annotation_is_any_json() -> None:
-    @job(result_ttl=60)
-    async def give(job):  # type: ignore[no-untyped-def]  # on purpose
-        return 1
-
-    assert give.read_result([1, {"a": None}]) == [1, {"a": None}]
-
-
 def test_pydantic_is_not_imported_for_other_types() -> None:
     program = """
 import sys

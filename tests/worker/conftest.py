@@ -12,6 +12,7 @@ import pytest
 
 from aioqless import Client, Handler, Job, Settings, Worker, job
 from tests.conftest import Until
+from tests.server import OwnServer
 
 Idle: TypeAlias = Callable[[Worker], Awaitable[None]]
 Work: TypeAlias = Callable[..., AbstractAsyncContextManager[Worker]]
@@ -73,6 +74,13 @@ def lines() -> Iterator[Lines]:
     logger.propagate = True
     logger.setLevel(logging.NOTSET)
     logger.removeHandler(lines)
+
+
+@pytest.fixture
+async def killable_client(own_server: OwnServer) -> AsyncIterator[Client]:
+    """Return a client of a server that will be killed."""
+    async with Client(own_server.url) as client:
+        yield client
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from aioqless import Fail, Job, Next, Retry, Snooze, SyncClient, bulk_job, job
+from aioqless import Fail, Job, Next, Retry, SyncClient, bulk_job, job
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
 UNSENT: ContextVar[Any] = ContextVar("unsent", default="nothing")
@@ -47,12 +47,6 @@ def measure(job: Job[Any]) -> dict[str, int]:
 @job(klass="ReturnMuch", executor="process", result_ttl=60)
 def return_much(job: Job[Any]) -> str:
     return "x" * int(job.data["size"])
-
-
-@job(klass="Again", executor="process")
-def again(job: Job[Any]) -> None:
-    job.data["page"] += 1
-    raise Snooze(60) if job.data["snoozes"] else Retry(delay=60)
 
 
 @job(klass="Tell", executor="process")
@@ -214,17 +208,6 @@ def context(job: Job[Any]) -> None:
     job.data.update(
         bound=structlog.contextvars.get_contextvars(), tenant=TENANT.get(), unsent=UNSENT.get()
     )
-
-
-class Elder:
-    """A handler class of an older qless library."""
-
-    @staticmethod
-    def process(job: Job[Any]) -> None:
-        job.data["elder"] = os.getpid()
-
-
-elder = job(klass="Elder", executor="process")(Elder)
 
 
 @bulk_job(klass="TakeRows", queue="mail", size=3, within=1, executor="process", result_ttl=60)

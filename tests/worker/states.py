@@ -1,6 +1,9 @@
-"""States of jobs, as tests query them."""
+"""States of jobs and processes, as tests query them."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 from aioqless import Client, JobRecord
 from tests.conftest import Until
@@ -19,3 +22,20 @@ async def after(client: Client, until: Until, jid: str, state: str) -> JobRecord
         return found if found and found.state == state else None
 
     return await until(there)
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def is_gone(pid: int) -> bool:
+    """Return whether a process has ended, even if it is a zombie."""
+    return (
+        not is_alive(pid)
+        or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    )

@@ -11,7 +11,6 @@ import pytest
 from aioqless import Client, Job, Retry, Snooze, job
 from tests.conftest import Until
 from tests.worker.conftest import Work
-from tests.worker.in_processes import again
 from tests.worker.states import after
 
 
@@ -57,16 +56,6 @@ async def test_data_of_a_handler_that_takes_none_stays_as_it_was_put(
     async with work(rest):
         done = await after(client, until, jid, "complete")
     assert done.data is None
-
-
-@pytest.mark.parametrize("snoozes", [True, False])
-async def test_changed_data_of_a_process_is_stored_when_its_handler_asks_to_run_again(
-    client: Client, work: Work, until: Until, snoozes: bool
-) -> None:
-    jid = await client.queue("mail").put(again, {"page": 1, "snoozes": snoozes})
-    async with work(again):
-        later = await after(client, until, jid, "scheduled")
-    assert later.data == {"page": 2, "snoozes": snoozes}
 
 
 async def test_jid_of_a_job_put_by_a_handler_is_a_string_everywhere(

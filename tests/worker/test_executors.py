@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import struct
@@ -13,13 +12,14 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from aioqless import Client, Handler, Job, JobRecord, NewJob, job, middleware
+from aioqless import Client, Handler, Job, JobRecord, NewJob, middleware
 from aioqless.contrib.process_pool import child, pool
 from aioqless.contrib.process_pool.ipc import LENGTH
 from aioqless.worker import runner
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
+from tests.worker.states import is_alive, is_gone
 
 Began: TypeAlias = Callable[..., Awaitable[int]]
 
@@ -37,25 +37,9 @@ async def failure_of(client: Client, jid: str) -> tuple[str, str]:
     return job.failure.group, job.failure.traceback
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def files_of(folder: Path, jid: str) -> list[Path]:
     """Return the files that the runs of a job wrote when they started, the oldest first."""
     return sorted(folder.glob(f"{jid}-began-*"))
-
-
-def is_gone(pid: int) -> bool:
-    """Return whether a process has ended, even if it is a zombie."""
-    return (
-        not is_alive(pid)
-        or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    )
 
 
 @pytest.fixture
@@ -122,15 +106,6 @@ async def test_jobs_run_in_at_most_the_configured_number_of_processes(
     assert (await found(client, "c")).state == "waiting" and (
         await found(client, "c")
     ).remaining == 5
-
-
-async def test_class_handler_runs_in_a_process(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    jid = await client.queue("mail").put("Elder", {})
-    async with work(in_processes.elder):
-        await until(lambda: lines.of("job.completed"))
-    assert (await found(client, jid)).data["elder"] != os.getpid()
 
 
 @pytest.mark.parametrize(
@@ -281,28 +256,6 @@ async def test_job_whose_handler_stops_at_shutdown_is_released(
     job = await found(client, "a")
     assert (job.state, job.remaining, job.worker) == ("waiting", 5, "")
     assert (tmp_path / "a-ended").read_text() == "shutdown"
-
-
-async def test_coroutine_sees_why_it_is_canceled(
-    client: Client, work: Work, until: Until, lines: Lines, began: Began
-) -> None:
-    seen: list[Any] = []
-
-    @job(klass="Stay")
-    async def stay(job: Job[Any]) -> None:
-        job.raise_if_stopped()
-        seen.append(job.stopped)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            seen.append(job.stopped)
-
-    await client.queue("mail").put(stay, jid="a")
-    async with work(stay):
-        await until(lambda: seen)
-        await client.jobs.cancel("a")
-        await until(lambda: lines.of("job.lock_lost", jid="a"))
-    assert seen == [None, "lost"]
 
 
 @pytest.mark.usefixtures("late_deaths")

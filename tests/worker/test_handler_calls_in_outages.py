@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,6 @@ from tests.worker.states import after
 AWAY = 0.5  # seconds; without the lock, a call would be given up after 0.15
 
 Act = Callable[[Job[Any]], Awaitable[object]]
-
-
-@pytest.fixture
-async def killable_client(own_server: OwnServer) -> AsyncIterator[Client]:
-    """Return a client of a server that will be killed."""
-    async with Client(own_server.url) as client:
-        yield client
 
 
 @job(klass="Child", queue="children", result_ttl=60)

@@ -178,30 +178,6 @@ async def test_lock_that_expired_is_renewed_within_the_grace_period(
 # Lost locks
 
 
-async def test_handler_whose_lock_was_taken_over_is_stopped_and_stores_nothing(
-    client: Client, work: Work, until: Until, idle: Idle, stay: Stay, lines: Lines
-) -> None:
-    jid = await client.queue("mail").put(stay.handler, {"mine": False})
-    await client.config.set("grace-period", 0)
-    async with work(stay.handler) as worker:
-        await until(lambda: stay.began)
-        await idle(worker)
-        await client.workers.pause(worker.name)  # or it takes the job itself
-        stay.began[0].data["mine"] = True
-        await expire_lock(client, jid)
-        (taken,) = await client.queue("mail").pop(worker="rival")
-        await until(lambda: stay.stopped == [jid])
-        await until(lambda: lines.of("job.lock_lost", jid=jid))
-        held = await client.jobs.get(jid)
-        assert held and (held.state, held.worker, held.data) == (
-            "running",
-            "rival",
-            {"mine": False},
-        )
-    await taken.complete()
-    assert not lines.of("job.completed") and not lines.of("job.released")
-
-
 async def test_handler_that_returns_after_its_lock_was_lost_stores_nothing(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
@@ -217,33 +193,6 @@ async def test_handler_that_returns_after_its_lock_was_lost_stores_nothing(
         await until(lambda: lines.of("job.lock_lost", jid=jid))
         held = await client.jobs.get(jid)
         assert held and held.worker == "rival" and held.state == "running"
-
-
-async def test_canceled_job_stops_its_handler(
-    client: Client, work: Work, until: Until, stay: Stay, lines: Lines
-) -> None:
-    jid = await client.queue("mail").put(stay.handler)
-    async with work(stay.handler) as worker:
-        await until(lambda: stay.began)
-        assert await client.jobs.cancel(jid) == [jid]
-        await until(lambda: stay.stopped == [jid])
-        await until(lambda: not worker.running)
-    assert await client.jobs.get(jid) is None
-    assert lines.of("job.lock_lost", jid=jid)
-
-
-async def test_operator_timeout_stops_the_handler_and_puts_the_job_first(
-    client: Client, work: Work, until: Until, stay: Stay
-) -> None:
-    jid = await client.queue("mail").put(stay.handler)
-    await client.queue("mail").put(stay.handler, jid="another")
-    async with work(stay.handler, concurrency=1, name="w1"):
-        await until(lambda: stay.began)
-        await client.jobs.unlock(jid)
-        await until(lambda: stay.stopped == [jid])
-        await until(lambda: len(stay.began) == 2)
-        assert stay.began[1].jid == jid and stay.began[1].fence > stay.began[0].fence
-        stay.end.set()
 
 
 async def test_job_popped_again_by_the_worker_that_lost_it_waits_for_its_former_run(

@@ -47,13 +47,6 @@ def count_pops(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[list
         yield pops
 
 
-async def test_put_wakes_the_worker(client: Client, work: Work, until: Until, idle: Idle) -> None:
-    async with work(note) as worker:
-        await idle(worker)
-        await client.queue("mail").put(note, jid="a")
-        await until(lambda: ran == ["a"], SOON)
-
-
 async def test_worker_that_gets_jobs_one_by_one_neither_pops_twice_nor_subscribes_for_each(
     client: Client, work: Work, until: Until, idle: Idle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,14 +185,6 @@ async def no_calls(client: Client) -> bool:
     before = await calls()
     await asyncio.sleep(0.3)  # of nothing happening: there is no event to wait for
     return await calls() == before
-
-
-async def test_idle_worker_makes_no_calls(
-    client: Client, work: Work, until: Until, idle: Idle
-) -> None:
-    async with work(note) as worker:
-        await idle(worker)
-        await until(lambda: no_calls(client))
 
 
 async def test_idle_worker_pops_only_when_a_look_says_that_it_may_bring_something(

@@ -19,13 +19,6 @@ from tests.worker.conftest import BUSY, Lines, Work
 from tests.worker.states import state_of
 
 
-@pytest.fixture
-async def killable_client(own_server: OwnServer) -> AsyncIterator[Client]:
-    """Return a client of a server that will be killed."""
-    async with Client(own_server.url) as client:
-        yield client
-
-
 async def restarted(server: OwnServer) -> None:
     await asyncio.to_thread(server.start)
 

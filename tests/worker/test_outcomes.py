@@ -15,24 +15,6 @@ from tests.worker.states import after, state_of
 # Completing
 
 
-async def test_returning_handler_completes_its_job(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    seen = []
-
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None:
-        seen.append((job.jid, job.data, job.queue, job.state))
-
-    jid = await client.queue("mail").put(greet, {"name": "Ada"})
-    async with work(greet):
-        done = await after(client, until, jid, "complete")
-    assert seen == [(jid, {"name": "Ada"}, "mail", "running")]
-    assert [event["what"] for event in done.events] == ["put", "popped", "done"]
-    assert lines.of("job.started", jid=jid, klass="Greet", queue="mail")
-    assert lines.of("job.completed", jid=jid, klass="Greet", queue="mail")[0]["seconds"] > 0
-
-
 async def test_outcome_is_stored_although_the_handler_canceled_its_own_task_last(
     client: Client, work: Work, until: Until
 ) -> None:

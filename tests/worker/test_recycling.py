@@ -79,15 +79,6 @@ async def test_worker_above_max_memory_ends_after_a_job(
     )
 
 
-async def test_worker_below_max_memory_does_not_end(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    async with work(note, max_memory=1 << 40) as worker:
-        await client.queue("mail").put("Note")
-        await until(lambda: lines.of("job.completed"))
-        assert not worker.recycling and worker.ready
-
-
 @pytest.mark.parametrize("ends", ["returns", "raises", "is cancelled"])
 async def test_scratch_directory_is_deleted_however_its_job_ends(
     client: Client, work: Work, until: Until, lines: Lines, ends: str

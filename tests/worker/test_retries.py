@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, JobRecord, Settings, Worker, job
-from aioqless.handlers.retry_policy import RetryPolicy, exponential, exq, fixed, sidekiq
+from aioqless.handlers.retry_policy import exponential, exq, fixed, sidekiq
 
 
 class Flaky(Exception):
@@ -37,17 +37,6 @@ async def test_transient_error_uses_a_retry(client: Client, until: Any, retry_on
         done = await until(lambda: completed(client, jid))
     run = ["popped", "retried"]
     assert [event["what"] for event in done.events] == ["put", *run, *run, "popped", "done"]
-
-
-async def test_retry_policy_of_the_worker_applies_to_handlers_without_one(
-    client: Client, until: Any
-) -> None:
-    handler = failing(1, Flaky)
-    jid = await client.queue("default").put(handler, {})
-    async with Worker(
-        client, handler, settings=Settings(retry=RetryPolicy(Exception, backoff=fixed(0)))
-    ):
-        await until(lambda: completed(client, jid))
 
 
 async def test_run_over_its_timeout_is_canceled_and_fails_in_its_own_group(

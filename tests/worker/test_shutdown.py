@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -169,17 +168,6 @@ async def test_job_that_waits_for_a_thread_is_released_unstarted(
         await until(lambda: worker.running == ["a"])
         end.set()
     assert began == ["a"] and await state_of(client, "b") == "waiting"
-
-
-async def test_stop_without_time_for_a_shutdown_releases_immediately(
-    client: Client, work: Work, until: Until, stay: Stay
-) -> None:
-    await client.queue("mail").put(stay.handler, jid="a")
-    before = time.monotonic()
-    async with work(stay.handler, shutdown_timeout=30) as worker:
-        await until(lambda: stay.began)
-        worker.stop_at_once()
-    assert time.monotonic() - before < 20 and await state_of(client, "a") == "waiting"
 
 
 async def test_stopping_at_any_moment_loses_no_job(

@@ -85,16 +85,6 @@ async def test_ended_run_starts_the_next_job_of_a_queue_at_its_limit(
             stage.end()
 
 
-async def test_worker_does_not_poll_while_all_queues_are_at_their_limits(
-    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
-) -> None:
-    await fill(client, "mail", 3)
-    async with work(stage.handler, queues={"mail": 1}, poll=0.01, shutdown_timeout=0) as worker:
-        await until(lambda: stage.running)
-        await idle(worker)
-        await until(lambda: no_calls(client))  # it polls thirty times where a queue isn't full
-
-
 # Changes at runtime
 
 
@@ -168,12 +158,3 @@ async def test_missed_notification_is_made_up_by_a_poll(
         await until(lambda: worker.idle)
         await fill(client, "mail-new", 1)
         await until(lambda: list(stage.running) == ["mail-new0"])
-
-
-async def test_idle_worker_with_a_pattern_makes_no_calls(
-    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
-) -> None:
-    await fill(client, "post", 1)
-    async with work(stage.handler, queues=("mail-*", "other")) as worker:
-        await idle(worker)
-        await until(lambda: no_calls(client))
