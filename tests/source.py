@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -21,9 +20,3 @@ def name_of(file: Path) -> str:
 @cache
 def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text("utf-8"))
-
-
-def functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree_of(file)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
