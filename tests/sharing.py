@@ -13,7 +13,8 @@ from xdist.scheduler import LoadScopeScheduling
 HEAVY = (
     ("tests/chaos/", "tests/soak/"),
     ("tests/contrib/dashboard/", "tests/examples/"),  # browsers
-    ("tests/contrib/lake/test_", "tests/contrib/lake/proof/"),  # one Spark for all: its start takes as long as ten refreshes
+    # One Spark for all: its start takes as long as ten refreshes.
+    ("tests/contrib/lake/test_", "tests/contrib/lake/proof/"),
 )
 
 
