@@ -366,6 +366,34 @@ async def test_memory_of_many_waiting_tenants_is_freed_when_their_jobs_have_run(
     assert keys == [story.key("x:tenant:4:mail:0:a").encode()]
 
 
+@pytest.mark.parametrize("own", [{}, {"constraints": '{"limits": [{"key": "k", "limit": 9}]}'}])
+async def test_jobs_without_a_tenant_read_and_write_no_turns(
+    story: Story, own: dict[str, Any]
+) -> None:
+    async with story.redis.monitor() as monitor:
+        await story.put("a", 0, **own)
+        await story.put("b", 0, delay=5, **own)
+        assert await story.pop(1) == ["a"]
+        await story.release("a", 2)
+        assert await story.pop(3) == ["a"]
+        await story.retry("a", 4)
+        assert await story.pop(6, count=2) == ["a", "b"]
+        await story.store.lag(queues=["mail"], now=7)
+        await story.complete("a", 7)
+        await story.fail("b", 7)
+        await story.call("unfail", now=8, queue="mail", group="typo", count=9)
+        await story.store.priority(jid="b", priority=2)
+        await story.cancel("b")
+        await story.ask("ECHO", "end")
+        commands = []
+        while (found := await monitor.next_command())["command"] != "ECHO end":
+            if found["client_type"] == "lua":
+                commands.append(found["command"])
+    assert any("q:mail-work" in command for command in commands)
+    assert not [each for each in commands if "x:turns" in each or "x:tenant" in each]
+    assert not [each for each in commands if each.startswith("HGET ") and "x-turn" in each]
+
+
 # Other clients, and damage
 
 
