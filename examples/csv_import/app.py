@@ -21,12 +21,13 @@ from .jobs import load, report
 
 PAGE = Path(__file__).with_name("page.html")
 SHOWN = 20
-FOLDER = os.environ.get("IMPORTS") or tempfile.mkdtemp(prefix="imports-")
+FOLDER = os.environ.get("IMPORTS") or f"{tempfile.gettempdir()}/aioqless-imports"
 
 
 @contextlib.asynccontextmanager
 async def connected(app: FastAPI) -> AsyncIterator[None]:
-    """Connect a client while the application runs."""
+    """Make the folder of the files, and connect a client while the application runs."""
+    await asyncio.to_thread(Path(FOLDER).mkdir, mode=0o700, exist_ok=True)
     async with aioqless.Client() as client:
         app.state.client = client
         yield

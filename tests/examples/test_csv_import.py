@@ -22,7 +22,7 @@ async def client(
 ) -> AsyncIterator[Client]:
     monkeypatch.setenv("AIOQLESS_URL", redis_url)
     monkeypatch.setenv("AIOQLESS_NAMESPACE", "imports")
-    monkeypatch.setattr(app, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(app, "FOLDER", str(tmp_path / "imports"))
     async with Client() as client:
         yield client
 
