@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
@@ -182,7 +183,9 @@ def _ship_package(spark: SparkSession) -> None:
     """Send this package to executors, which have its dependencies, unless they run where it is."""
     if not is_connect(spark) and (spark.sparkContext.master or "").partition("[")[0] == "local":
         return
-    archive = Path(tempfile.mkdtemp(prefix="aioqless-")) / "aioqless.zip"
+    folder = tempfile.mkdtemp(prefix="aioqless-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # later executors get it, too
+    archive = Path(folder, "aioqless.zip")
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for path in sorted(_PACKAGE.rglob("*")):
             within = path.relative_to(_PACKAGE.parent)
