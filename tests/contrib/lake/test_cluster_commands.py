@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -62,12 +63,16 @@ async def archive_and_query(
         ["stats", "--since", "yesterday", *place],
         ["put", rows.as_uri(), *source, "--queue", "bulk", "--klass", "K", *master],
     ]
+    temporary = folder / "temporary"
+    temporary.mkdir()
     ran = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-c", RUN],
         input=json.dumps(commands), capture_output=True, text=True, timeout=300, check=False,
+        env=os.environ | {"TMPDIR": str(temporary)},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-3000:]
+    assert not list(temporary.rglob("aioqless.zip")), "the package that executors get is deleted"
     archived, tables, compacted, _, statistics, put = ran.stdout.splitlines()
     assert archived.startswith("3 events in 2 batches")
     assert tables.startswith("3 events: tables of")
