@@ -13,7 +13,7 @@ from tests.cli.conftest import PATIENCE, Start
 from tests.cli.test_supervisor import pid_of
 from tests.conftest import Until
 from tests.server import OwnServer
-from tests.worker.states import is_alive, is_gone, state_of
+from tests.worker.states import is_gone, state_of
 
 SHORT = ("--shutdown-timeout", "0.5", "--kill-after", "0.1")
 
@@ -69,7 +69,7 @@ async def test_processes_of_a_killed_supervisor_end_in_time(
         await until(lambda: worker.logged("job.started"))
         pid = pid_of(worker, 1)
         worker.process.kill()
-        await until(lambda: not is_alive(pid), PATIENCE)
+        await until(lambda: is_gone(pid), PATIENCE)
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from tests.cli.conftest import PATIENCE, Aioqless, Start
 from tests.conftest import Until
 from tests.unit import core_only
 from tests.worker.conftest import BUSY
-from tests.worker.states import is_alive, is_gone, state_of
+from tests.worker.states import is_gone, state_of
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -109,7 +109,7 @@ async def test_killed_worker_leaves_no_child_process(
         worker.process.kill()
         await worker.ended()
         for line in told:
-            await until(lambda: not is_alive(line["process"]))  # noqa: B023
+            await until(lambda: is_gone(line["process"]))  # noqa: B023
 
 
 async def test_ctrl_c_is_handled_by_the_worker_not_by_its_processes(
@@ -123,7 +123,7 @@ async def test_ctrl_c_is_handled_by_the_worker_not_by_its_processes(
         worker.process.send_signal(signal.SIGINT)
         assert await worker.ended() == 0
     back = await client.jobs.get("a")
-    assert back and (back.state, back.remaining) == ("waiting", 5) and not is_alive(process)
+    assert back and (back.state, back.remaining) == ("waiting", 5) and is_gone(process)
 
 
 async def test_worker_has_the_given_name_and_queues(

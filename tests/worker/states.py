@@ -34,8 +34,9 @@ def is_alive(pid: int) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """Return whether a process has ended, even if it is a zombie."""
-    return (
-        not is_alive(pid)
-        or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    )
+    """Return whether a process has ended, even if it is a zombie that nobody has waited for yet."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):  # it may end while it is read
+        return not is_alive(pid)
+    return state == "Z"
