@@ -77,9 +77,8 @@ async def test_figures_agree_with_those_of_the_archive(client: Client) -> None:
     waits = sorted(float(entry[b"popped"]) - float(entry[b"put"]) for _, entry in entries)
     total = (await find(client, "Send")).total
     assert total.runs == len(runs) == 20
-    # Each of the two includes a call of Redis that the other doesn't: the archive that of the pop, the
-    # worker that of the completion. Alone they differ by less than a percent, beside other tests by
-    # more.
+    # Each includes a call of Redis that the other doesn't: the archive that of the pop, the worker
+    # that of the completion. Alone they differ by less than a percent, beside other tests by more.
     assert total.wait_seconds == pytest.approx(sum(waits), rel=0.1)
     least = sum(1 + number / 20 for number in range(20))
     assert least <= total.run_seconds <= 1.1 * sum(runs)
