@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -81,16 +82,19 @@ class Terminal:
             self.raw += data
             self._stream.feed(data)
 
-    async def shows(self, *texts: str, without: str | None = None) -> str:
-        """Wait until the screen contains all texts, and not `without`.
+    async def shows(self, *texts: str | re.Pattern[str], without: str | None = None) -> str:
+        """Wait until the screen contains all texts and patterns, and not `without`.
+
+        The rest of the screen that is returned may be half drawn.
 
         Raises AssertionError with the screen.
         """
+        wanted = [re.escape(each) if isinstance(each, str) else each for each in texts]
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
                     self.read_output()
-                    if all(text in self.text for text in texts) and (
+                    if all(re.search(each, self.text) for each in wanted) and (
                         without is None or without not in self.text
                     ):
                         return self.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -49,11 +50,11 @@ async def screen(
 
 
 async def test_screen_shows_queues_failures_and_redis(screen: Terminal) -> None:
-    text = await screen.shows("mail-SMTPError", "billing", "done/s", "memory", "Quit")
-    lines = text.splitlines()
-    assert "1 waiting" in lines[1] and "1 scheduled" in lines[1] and "1 failed" in lines[1]
-    (mail,) = [line for line in lines if line.startswith(" mail ")]
-    assert mail.split()[1:6] == ["1", "0", "0", "0", "0"]
+    await screen.shows("mail-SMTPError", "billing", "done/s", "memory", "Quit")
+    await screen.shows(
+        re.compile(r"\A.*\n.*1 waiting.*1 scheduled.*1 failed"),
+        re.compile(r"^ mail +1 +0 +0 +0 +0 ", re.MULTILINE),
+    )
 
 
 async def test_key_pauses_and_resumes_a_queue(screen: Terminal, client: Client) -> None:
@@ -172,24 +173,22 @@ async def test_worker_is_shown_with_the_time_of_its_last_heartbeat(
         f"{client.namespace}:workers", {"ann": (await client.internals.store.now()) - 3600}
     )
     await report_runs(client, await client.internals.store.now(), worker="bob")
-    text = await screen.shows("stalled  worker", " ann ", " bob ", "last seen", "1 h ago")
-    assert text.index(" bob ") < text.index(" ann "), "who is silent comes last"
+    who_is_silent_comes_last = re.compile(r" bob .* ann ", re.DOTALL)
+    await screen.shows("stalled  worker", who_is_silent_comes_last, "last seen", "1 h ago")
 
 
 async def test_rates_are_shown_while_jobs_complete(
     screen: Terminal, client: Client, until: Until
 ) -> None:
     await screen.shows("billing")
+    rate = re.compile(r"^ mail +(\S+ +){5}[0,.]*[1-9]", re.MULTILINE)
 
     async def work() -> bool:
         await client.queue("mail").put("Greet")
         (job,) = await client.queue("mail").pop()
         await job.complete()
         screen.read_output()
-        return any(
-            line.startswith(" mail ") and float(line.split()[6].replace(",", "")) > 0
-            for line in screen.text.splitlines()
-        )
+        return rate.search(screen.text) is not None
 
     await until(work)
 
