@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import signal
 import socket
@@ -14,17 +15,28 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
+# Client connections get ports above: a client could take one before the server binds it, or while
+# the server is down; on loopback, a client that tries to reconnect may even connect to itself.
+PORTS = range(10_000, 22_000)  # a Cluster node's bus has its node's port plus 10,000
+PROCESSES = 16  # of pytest-xdist; a process without a number counts as the last
+_given: set[int] = set()
+
 
 def free_port() -> int:
-    """Return a free port outside the range that the system assigns to clients.
+    """Return a free port that no other process of this run gets, and this one not again.
 
-    A client could take a port of that range before the server binds it, or while the server is
-    down: on loopback, a client that tries to reconnect may even connect to itself.
+    So it stays free while its server starts, or is down.
     """
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw-1").removeprefix("gw")) % PROCESSES
+    own = PORTS[number::PROCESSES]
+    if len(_given) > len(own) / 2:
+        _given.clear()
     while True:
-        port = 10_000 + secrets.randbelow(12_000)  # a Cluster node's bus has it plus 10,000
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+        port = secrets.choice(own)
+        if port not in _given:
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+                _given.add(port)
+                return port
 
 
 class OwnServer:
