@@ -213,6 +213,17 @@ class Story:
     async def ask(self, *command: Any) -> Any:
         return await self.redis.execute_command(*command)
 
+    @asynccontextmanager
+    async def commands_of_scripts(self) -> AsyncIterator[list[str]]:
+        """Record the commands that scripts send for this namespace; the list is full afterwards."""
+        commands: list[str] = []
+        async with self.redis.monitor() as monitor:
+            yield commands
+            await self.ask("ECHO", "end")
+            while (found := await monitor.next_command())["command"] != "ECHO end":
+                if found["client_type"] == "lua" and f"{self.namespace}:" in found["command"]:
+                    commands.append(found["command"])
+
     async def change(self, command: str, name: str, *more: Any) -> Any:
         """Change a key manually, as qless or a former version would."""
         return await self.ask(command, self.key(name), *more)
