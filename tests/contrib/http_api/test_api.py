@@ -492,13 +492,16 @@ async def test_encrypted_jobs_are_put_and_read(redis_url: str) -> None:
     codec = Encryption(Encryption.new_key())
     async with Client(redis_url, namespace="secret", codec=codec) as client, Worker(client, jobs):
         shop = Program(create_api(job_router(client, jobs), identify=KNOWN), SHOP)
-        put = await shop.put("shop.greet", {"name": "Ada"}, "k")
-        assert await shop.put("shop.greet", {"name": "Ada"}, "k") == {**put, "existing": True}
+        put = await shop.put("shop.greet", {"name": "Ada Lovelace"}, "k")
+        assert await shop.put("shop.greet", {"name": "Ada Lovelace"}, "k") == {
+            **put,
+            "existing": True,
+        }
         path = f"/klasses/shop.greet/results/{put['jid']}"
         answer = await shop.get(path, params={"wait": 30})
-        assert answer.json()["result"] == "Hello Ada"
+        assert answer.json()["result"] == "Hello Ada Lovelace"
         found = await client.jobs.get(put["jid"])
-        assert found and "Ada" not in found.raw_data
+        assert found and "Ada Lovelace" not in found.raw_data
         async with Client(redis_url, namespace="secret") as plain:
             keyless = Program(create_api(job_router(plain, jobs), identify=KNOWN), SHOP)
             assert refusal(await keyless.get(path)) == (422, "data")
