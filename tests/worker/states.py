@@ -34,7 +34,7 @@ def is_alive(pid: int) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """Return whether a process has ended, even if it is a zombie that nobody has waited for yet."""
+    """Return whether a process has ended, even if its parent has not waited for it yet."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):  # it may end while it is read
