@@ -18,7 +18,7 @@ from redis.retry import Retry
 # Client connections get ports above: a client could take one before the server binds it, or while
 # the server is down; on loopback, a client that tries to reconnect may even connect to itself.
 PORTS = range(10_000, 22_000)  # a Cluster node's bus has its node's port plus 10,000
-PROCESSES = 16  # of pytest-xdist; a process without a number counts as the last
+PROCESSES = 16  # of pytest-xdist at most; a process without a number counts as the last
 _given: set[int] = set()
 
 

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,13 +20,14 @@ from .jobs import load, report
 
 PAGE = Path(__file__).with_name("page.html")
 SHOWN = 20
-FOLDER = os.environ.get("IMPORTS") or f"{tempfile.gettempdir()}/aioqless-imports"
+# Of this user alone, and there after a restart, as the jobs are.
+FOLDER = os.environ.get("IMPORTS") or str(Path.home() / ".cache" / "aioqless-imports")
 
 
 @contextlib.asynccontextmanager
 async def connected(app: FastAPI) -> AsyncIterator[None]:
     """Make the folder of the files, and connect a client while the application runs."""
-    await asyncio.to_thread(Path(FOLDER).mkdir, mode=0o700, exist_ok=True)
+    await asyncio.to_thread(Path(FOLDER).mkdir, mode=0o700, parents=True, exist_ok=True)
     async with aioqless.Client() as client:
         app.state.client = client
         yield
